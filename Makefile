@@ -1,0 +1,32 @@
+# Everything runs from a virtual environment that the first target that needs it makes.
+PYTHON ?= python3
+BIN := .venv/bin
+
+.PHONY: install check test bench pictures clean
+
+install: .venv/installed
+
+.venv/installed: pyproject.toml constraints.txt
+	test -x $(BIN)/python || $(PYTHON) -m venv .venv
+	$(BIN)/pip install --quiet --constraint constraints.txt --editable '.[dev]'
+	touch $@
+
+check: install
+	$(BIN)/ruff format --check .
+	$(BIN)/ruff check .
+	$(BIN)/mypy
+	$(BIN)/lint-imports --no-cache
+
+test: check
+	$(BIN)/pytest -n 2
+
+bench: install
+	$(BIN)/python -m tests.bench
+
+pictures: install
+	$(BIN)/mulex play --map docs/pictures/montezuminha.png
+	$(BIN)/mulex play --map docs/pictures/hard.png --hard
+	$(BIN)/mulex play --policy optimal --gif docs/pictures/optimal.gif
+
+clean:
+	rm -rf .venv build *.egg-info

@@ -1,0 +1,49 @@
+"""The `mulex` command: the sub-commands of every layer, each loaded only when it is asked for."""
+
+import importlib
+import sys
+
+import click
+
+# name -> (where it lives, its line in --help), so that help needs none of them
+COMMANDS = {
+    "play": ("mulex.commands.play:play", "Watch a policy in a world, play by hand, or draw a map."),
+}
+
+
+class LazyGroup(click.Group):
+    """A group that knows its sub-commands by name."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        return list(COMMANDS)
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        if cmd_name not in COMMANDS:
+            return None
+        module, _, attribute = COMMANDS[cmd_name][0].partition(":")
+        command = getattr(importlib.import_module(module), attribute)
+        assert isinstance(command, click.Command)
+        return command
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        with formatter.section("Commands"):
+            formatter.write_dl([(name, text) for name, (_, text) in COMMANDS.items()])
+
+
+@click.command(cls=LazyGroup, context_settings={"help_option_names": ["-h", "--help"]})
+@click.version_option(package_name="mulex", prog_name="mulex")
+def mulex() -> None:
+    """How robust is an RL method to its hyperparameters? Sweeps on Ray, built around the MuleX paper."""
+
+
+def main() -> None:
+    """Run the command. A user's mistake ends in a message and exit code 2, never in a traceback."""
+    try:
+        mulex(prog_name="mulex")
+    except Exception as error:
+        from mulex.errors import UserError
+
+        if not isinstance(error, UserError):
+            raise
+        click.echo(f"Error: {error}", err=True)
+        sys.exit(2)

@@ -1,0 +1,1 @@
+"""Grid worlds: maps, their compiled tables, the stepper of a pack, the Gymnasium environment and its pictures."""

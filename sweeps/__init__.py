@@ -1,0 +1,1 @@
+"""From a YAML spec to finished runs: draws, plan, store, Ray Tune, status."""
