@@ -1,0 +1,151 @@
+"""The learning part of a pack: online and target network, optimiser, and the batches that each head learns from."""
+
+from dataclasses import dataclass
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from mulex.config import RunConfig
+from mulex.losses import C51Head, DQNHead, Head, Target
+from mulex.network import BODIES, NetworkShape, Workspace
+from mulex.optimiser import Adam, Optimiser, RMSProp
+from mulex.replay import Batch
+from mulex.sight import Sight, picture_shape
+from mulex.streams import stream_keys
+from mulex.worlds.interface import Worlds
+
+SMALLEST_LOSS = 1e-10  # keeps every priority positive
+
+
+@dataclass(frozen=True)
+class Source:
+    """A kind of batch, and the heads that learn from it."""
+
+    heads: tuple[int, ...]
+    prioritised: bool
+    n_step: int
+
+
+def sources_of(run: RunConfig) -> list[Source]:
+    """Plain heads learn from even batches of one step, Rainbow heads from prioritised batches of n steps."""
+    rainbow = [is_rainbow(run, name) for name in run.recipe.heads]
+    plain_heads = tuple(h for h, flag in enumerate(rainbow) if not flag)
+    rainbow_heads = tuple(h for h, flag in enumerate(rainbow) if flag)
+    both = [Source(rainbow_heads, True, run.training.n_step), Source(plain_heads, False, 1)]
+    return [source for source in both if source.heads]
+
+
+def is_rainbow(run: RunConfig, head: str) -> bool:
+    return run.training.flavour == "rainbow" and run.recipe.heads[head].flavour == "training"
+
+
+class Learner:
+    """Networks and optimiser of P members. Its numbers live on one device; batches come from the host."""
+
+    def __init__(self, runs: list[RunConfig], worlds: Worlds, stack: int, device: torch.device) -> None:
+        run, training = runs[0], runs[0].training
+        self.device, self.members = device, len(runs)
+        self.sources = sources_of(run)
+        self.heads = [self._head(run, name, worlds.actions) for name in run.recipe.heads]
+        self.sight = Sight(worlds, training.input_scale, device)
+        self.shape = network_shape(run, worlds, stack, [head.outputs for head in self.heads])
+        keys = stream_keys([r.run_id for r in runs], "initialisation")
+        self.parameters = torch.from_numpy(self.shape.initial(keys, training.initialisation)).to(device)
+        self.target = self.parameters.clone()
+        self.gradient = torch.zeros_like(self.parameters)
+        self._part = torch.zeros_like(self.parameters) if len(self.sources) > 1 else self.gradient
+        self.optimiser = self._optimiser(runs)
+        self.weights = self.shape.views(self.parameters)
+        self.target_weights = self.shape.views(self.target)
+        self._part_views = self.shape.views(self._part)
+        everyone = tuple(range(len(self.heads)))
+        self._acting = Workspace(self.shape, self.members, 1, everyone, device)
+        size = training.batch_size
+        self._online = [Workspace(self.shape, self.members, size, s.heads, device) for s in self.sources]
+        self._frozen = [Workspace(self.shape, self.members, size, s.heads, device) for s in self.sources]
+        self._reward_weights = np.array([_reward_weights(r) for r in runs], dtype=np.float32)  # (P, H, signals)
+        self._discount = np.float32(run.discount)
+
+    def _head(self, run: RunConfig, name: str, actions: int) -> Head:
+        training = run.training
+        if is_rainbow(run, name):
+            return C51Head(actions, training.atoms, training.value_limit, self.device)
+        return DQNHead(actions, training.loss == "huber")
+
+    def _optimiser(self, runs: list[RunConfig]) -> Optimiser:
+        training = runs[0].training
+        rates = torch.tensor([[run.values["learning_rate"]] for run in runs], device=self.device)  # (P, 1)
+        adam = training.optimiser == "adam" or (training.optimiser == "auto" and training.flavour == "rainbow")
+        if adam:
+            return Adam(self.parameters, rates, training.adam_epsilon)
+        return RMSProp(self.parameters, rates, training.rmsprop_decay, training.rmsprop_epsilon)
+
+    def values(self, stack: np.ndarray) -> np.ndarray:
+        """Q-values (H, P, A) of every head for the stacks (P, C, D)."""
+        self.sight.show(stack[:, None], self._acting.input)
+        out = self._acting.forward(self.weights)
+        values = [head.values(out[h])[:, 0] for h, head in enumerate(self.heads)]
+        return torch.stack(values).cpu().numpy()
+
+    def update(self, batches: list[Batch], importance: list[np.ndarray | None]) -> list[Tensor]:
+        """One step on a batch for each source: gives the loss (P, B) of each head."""
+        losses: dict[int, Tensor] = {}
+        for i, (source, batch) in enumerate(zip(self.sources, batches, strict=True)):
+            losses |= self._learn(i, source, batch, importance[i])
+            if i == 0 and len(self.sources) > 1:
+                self.gradient.copy_(self._part)
+                self._part.zero_()
+            elif i > 0:
+                self.gradient.add_(self._part)
+                self._part.zero_()
+        self.optimiser.step(self.parameters, self.gradient)
+        return [losses[h] for h in range(len(self.heads))]
+
+    def copy_to_target(self) -> None:
+        self.target.copy_(self.parameters)
+
+    def _learn(self, i: int, source: Source, batch: Batch, importance: np.ndarray | None) -> dict[int, Tensor]:
+        online, frozen = self._online[i], self._frozen[i]
+        self.sight.show(batch.stack, online.input)
+        self.sight.show(batch.next_stack, frozen.input)
+        out, target_out = online.forward(self.weights), frozen.forward(self.target_weights)
+        learned = {
+            h: self.heads[h].learn(out[h], target_out[h], self._target(h, batch, importance)) for h in source.heads
+        }
+        online.backward(self.weights, {h: learned[h].gradient for h in source.heads}, self._part_views)
+        return {h: learned[h].loss for h in source.heads}
+
+    def _target(self, h: int, batch: Batch, importance: np.ndarray | None) -> Target:
+        weights = self._reward_weights[:, h]  # (P, signals)
+        reward = sum(batch.rewards[..., k] * weights[:, k, None, None] for k in range(weights.shape[1]))  # (P, B, n)
+        total = np.zeros(batch.action.shape, dtype=np.float32)
+        for i in reversed(range(batch.rewards.shape[2])):
+            total = total * self._discount + reward[..., i]  # type: ignore[index]
+        follow = np.where(batch.terminal, np.float32(0), self._discount**batch.steps).astype(np.float32)
+        return Target(
+            action=self._tensor(batch.action),
+            reward=self._tensor(total),
+            follow=self._tensor(follow),
+            weight=None if importance is None else self._tensor(importance),
+        )
+
+    def _tensor(self, array: np.ndarray) -> Tensor:
+        return torch.from_numpy(array).to(self.device)
+
+
+def network_shape(run: RunConfig, worlds: Worlds, stack: int, outputs: list[int]) -> NetworkShape:
+    """The network for what is seen: convolutions for pictures, a dense layer for flat observations."""
+    body = run.training.body
+    if body == "auto":
+        flat = len(worlds.frame_shape) == 1
+        textured = getattr(run.world, "textured", False)
+        body = "mlp" if flat else "textured" if textured else "conv"
+    picture = picture_shape(worlds, stack, body == "mlp")
+    return NetworkShape(picture, BODIES[body], run.training.padding == "same", run.training.hidden, outputs)
+
+
+def _reward_weights(run: RunConfig) -> list[list[float]]:
+    """(H, signals): what each head's reward is made of, the task's share first, then the bonuses'."""
+    signals = ("task", *run.recipe.signals)
+    return [[run.weight(head.reward.get(name, 0.0)) for name in signals] for head in run.recipe.heads.values()]
