@@ -7,6 +7,7 @@ import click
 
 # name -> (where it lives, its line in --help), so that help needs none of them
 COMMANDS = {
+    "train": ("mulex.commands.train:train", "Train one draw here, with one or more seeds, without Ray."),
     "play": ("mulex.commands.play:play", "Watch a policy in a world, play by hand, or draw a map."),
 }
 

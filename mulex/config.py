@@ -157,6 +157,12 @@ class ActingConfig(Settings):
 
 
 SIGNALS = ("task", "oracle", "simhash")
+RESERVED_NAMES = (
+    *("run", "sweep", "world", "method", "draw", "seed", "auc", "normalised_auc", "final_return", "best_return"),
+    *("iterations_to_ideal", "iterations", "env_steps", "updates", "seconds", "engine", "status", "error"),
+    *("started_at", "finished_at", "host", "package_version", "git_commit", "spec_hash", "schema_version"),
+)
+"""Columns of `runs` that a hyperparameter would hide; a test holds this to the schema, which needs pyarrow."""
 
 
 class MethodConfig(Settings):
@@ -179,6 +185,9 @@ class MethodConfig(Settings):
             raise ValueError("evaluate: got no head, at least one is needed")
         for weight in (*self.acting.probabilities.values(), self.acting.gamma_steps):
             self._known_weight(weight, "acting")
+        for name in self.hyperparameters:
+            if name in RESERVED_NAMES or not name.isidentifier():
+                raise ValueError(f"hyperparameters: {name!r} is a column of the tables or no word; take another name")
         for name in ("learning_rate", "epsilon"):
             self._known("hyperparameter", name, self.hyperparameters, "hyperparameters (always needed)")
         return self

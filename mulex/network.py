@@ -11,6 +11,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from mulex.errors import UserError
 from mulex.streams import uniforms
 
 ALIGNED = 64  # floats; a member's parameters fill whole vector registers, so its place in a pack changes no rounding
@@ -109,7 +110,10 @@ def layer_shapes(picture: tuple[int, int, int], body: tuple[Convolution, ...], s
         padded = rows + pads[0], cols + pads[1]
         out = (padded[0] - kernel) // stride + 1, (padded[1] - kernel) // stride + 1
         if min(padded) < kernel:
-            raise ValueError(f"a picture of {rows} x {cols} is too small for a {kernel} x {kernel} kernel")
+            raise UserError(
+                f"body: a picture of {rows} x {cols} is too small for a {kernel} x {kernel} kernel; "
+                "use padding same, body mlp, or a larger room"
+            )
         layers.append(LayerShape(rows, cols, channels, (pads[0] // 2, pads[1] // 2), padded, out, convolution))
         rows, cols, channels = *out, convolution.channels
     return layers
