@@ -26,6 +26,8 @@ bench: install
 pictures: install
 	$(BIN)/mulex play --map docs/pictures/montezuminha.png
 	$(BIN)/mulex play --map docs/pictures/hard.png --hard
+	$(BIN)/mulex play --map docs/pictures/ghost.png --room-size 10 --ghosts 1
+	$(BIN)/mulex play --map docs/pictures/textured.png --textured
 	$(BIN)/mulex play --policy optimal --gif docs/pictures/optimal.gif
 
 clean:

@@ -48,3 +48,7 @@ def main() -> None:
             raise
         click.echo(f"Error: {error}", err=True)
         sys.exit(2)
+
+
+if __name__ == "__main__":
+    main()

@@ -44,7 +44,7 @@ class GridWorld(gymnasium.Env[np.ndarray, np.int64]):
     `map` picks a smaller map for tests: `two_rooms` or `corridor`.
     """
 
-    metadata: dict[str, Any] = {"render_modes": ["human", "rgb_array", "ansi"], "render_fps": 8}
+    metadata: dict[str, Any] = {"render_modes": ["human", "rgb_array", "ansi"], "render_fps": 8}  # noqa: RUF012
 
     def __init__(
         self,
@@ -88,7 +88,7 @@ class GridWorld(gymnasium.Env[np.ndarray, np.int64]):
         reward, terminal, truncated = self.pack.step(self._action)
         if self.render_mode == "human":
             self._show()
-        return self._observation(), float(reward[0]), bool(terminal[0]), bool(truncated[0]), self._info()
+        return self._observation(), reward.item(), terminal.item(), truncated.item(), self._info()
 
     def render(self) -> Any:
         """The picture of this moment: an RGB array, a string, or (`human`) nothing, for the window shows it."""
@@ -137,9 +137,10 @@ class GridWorld(gymnasium.Env[np.ndarray, np.int64]):
         if self.render_mode != "human" or self.pack is None:
             return
         from mulex.worlds import render
+        from mulex.worlds.window import Window
 
         if self._window is None:
-            self._window = render.Window(self.metadata["render_fps"])
+            self._window = Window(self.metadata["render_fps"])
         self._window.show(render.picture(self.world, int(self.pack.state[0]), self.pack.ghosts[0]))
 
 

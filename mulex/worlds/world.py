@@ -39,7 +39,7 @@ class World:
 
     def cells(self, states: np.ndarray, ghosts: np.ndarray) -> np.ndarray:
         """The kinds of cell seen in states (N,) with ghosts (N, G): (N, rows, cols) uint8."""
-        seen = self.tables.cells[states]
+        seen = self.tables.cells.take(states, axis=0)
         if self.ghosts:
             self._draw_ghosts(seen, states, ghosts)
         return seen
@@ -69,6 +69,8 @@ def pixels(glyphs: np.ndarray, cells: np.ndarray) -> np.ndarray:
     """Cells (N, rows, cols) drawn with glyphs (kinds, t, t): (N, rows * t, cols * t)."""
     n, rows, cols = cells.shape
     t = glyphs.shape[1]
+    if t == 1:
+        return glyphs.ravel().take(cells)
     return glyphs[cells].transpose(0, 1, 3, 2, 4).reshape(n, rows * t, cols * t)
 
 
@@ -109,7 +111,7 @@ def build_world(
             raise ValueError(f"{name}: got {value!r}, allowed is true or false")
     if not isinstance(ghosts, int) or isinstance(ghosts, bool) or not 0 <= ghosts <= 16:
         raise ValueError(f"ghosts: got {ghosts!r}, allowed is a whole number from 0 to 16")
-    if time_limit is not None and (not isinstance(time_limit, int) or time_limit < 1):
+    if time_limit is not None and (not isinstance(time_limit, int) or isinstance(time_limit, bool) or time_limit < 1):
         raise ValueError(f"time_limit: got {time_limit!r}, allowed is a whole number from 1 up")
     tables = _tables(map, room_size, bool(hard))
     layout = tables.layout
@@ -126,6 +128,6 @@ def build_world(
     )
 
 
-@lru_cache(maxsize=8)
+@lru_cache(maxsize=8, typed=True)  # typed: 5.0 must not find what 5 left
 def _tables(map: str, room_size: int, hard: bool) -> Tables:
     return compile_tables(MAPS[map](room_size, hard))

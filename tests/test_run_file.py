@@ -1,0 +1,78 @@
+"""Run files and the two tables made from them."""
+
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+import pyarrow.parquet as pq
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from mulex.config import RESERVED_NAMES
+from mulex.run_file import DamagedRunFile, RunFile, collect_tables, read_run_file, write_run_file
+from mulex.schema import CURVES, HYPERPARAMETERS, RUNS
+
+MOMENT = datetime(2026, 1, 2, 3, 4, 5, 678, tzinfo=UTC)
+
+
+def finished(run: str = "r1", method: str = "mulex", seed: int = 0, **more: Any) -> RunFile:
+    """A small finished run."""
+    common = {"run": run, "world": "w5", "method": method, "draw": 0, "seed": seed}
+    curve = [
+        common | {"iteration": i, "eval_return": i / 3, "env_steps": 10 * i, "train_return": None, "loss_task": 0.1 * i}
+        for i in (1, 2, 3)
+    ]
+    row = common | {"learning_rate": 1e-3, "auc": 2 / 3, "started_at": MOMENT, "finished_at": MOMENT} | more
+    return RunFile(row, curve, {"seed": seed})
+
+
+def test_what_is_written_is_read(tmp_path: Path) -> None:
+    run = finished()
+    back = read_run_file(write_run_file(tmp_path, run))
+    assert back.row == run.row
+    assert back.config == run.config
+    filled = [{name: row.get(name) for name in (*CURVES.names, "loss_task")} for row in run.curve]
+    assert back.curve == filled
+
+
+@settings(max_examples=150, deadline=None)
+@given(data=st.data())
+def test_any_damage_is_found(data: st.DataObject, tmp_path_factory: pytest.TempPathFactory) -> None:
+    path = write_run_file(tmp_path_factory.mktemp("sweep"), finished())
+    content = bytearray(path.read_bytes())
+    place = data.draw(st.integers(0, len(content) - 1))
+    if data.draw(st.booleans()):
+        del content[place:]
+    else:
+        content[place] ^= 1 << data.draw(st.integers(0, 7))
+    path.write_bytes(content)
+    with pytest.raises(DamagedRunFile, match="damaged"):
+        read_run_file(path)
+
+
+def test_tables_have_every_column_with_its_type(tmp_path: Path) -> None:
+    write_run_file(tmp_path, finished("b", "additive", beta=2.0))
+    write_run_file(tmp_path, finished("c", "mulex", seed=1))
+    write_run_file(tmp_path, finished("a", "mulex", curiosity=0.5))
+    assert collect_tables(tmp_path) == (3, 9)
+    runs, curves = pq.read_table(tmp_path / "runs.parquet"), pq.read_table(tmp_path / "curves.parquet")
+    for field in RUNS:
+        assert runs.schema.field(field.name).type == field.type
+    for field in CURVES:
+        assert curves.schema.field(field.name).type == field.type
+    assert runs["run"].to_pylist() == ["b", "a", "c"]
+    assert runs["beta"].to_pylist() == [2.0, None, None]
+    assert runs["curiosity"].to_pylist() == [None, 0.5, None]
+    assert curves["loss_task"].to_pylist() == [0.1 * i for _ in range(3) for i in (1, 2, 3)]
+
+
+def test_tables_read_with_pandas(tmp_path: Path) -> None:
+    write_run_file(tmp_path, finished())
+    collect_tables(tmp_path)
+    assert pd.read_parquet(tmp_path / "runs.parquet")["finished_at"][0] == pd.Timestamp(MOMENT)
+
+
+def test_names_that_a_hyperparameter_may_not_have_are_the_columns() -> None:
+    assert set(RESERVED_NAMES) == set(RUNS.names) - set(HYPERPARAMETERS)
