@@ -38,9 +38,14 @@ def mulex() -> None:
 
 
 def main() -> None:
-    """Run the command. A user's mistake ends in a message and exit code 2, never in a traceback."""
+    """Run the command. A user's mistake ends in a message and exit code 2, an interruption in 130: no traceback."""
     try:
-        mulex(prog_name="mulex")
+        sys.exit(mulex.main(prog_name="mulex", standalone_mode=False) or 0)
+    except click.ClickException as error:
+        error.show()
+        sys.exit(2)
+    except click.Abort:
+        sys.exit(130)
     except Exception as error:
         from mulex.errors import UserError
 

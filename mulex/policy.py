@@ -52,7 +52,6 @@ def load_policy(path: Path) -> Policy:
     try:
         content = torch.load(path, weights_only=True, map_location="cpu")
         run = RunConfig.model_validate(json.loads(content["run"]))
-    except Exception as error:
-        reason = str(error).splitlines()[0]
-        raise UserError(f"{path}: not a policy of this program ({reason})") from None
+    except Exception:
+        raise UserError(f"{path}: not a policy that this program wrote; name a file under policies/ or runs/") from None
     return Policy(run, content["weights"])

@@ -11,6 +11,7 @@ import pandas as pd
 import pytest
 from click.testing import CliRunner, Result
 
+from mulex.commands.play import play
 from mulex.commands.train import train
 from mulex.errors import UserError
 
@@ -132,3 +133,18 @@ def test_other_settings_in_the_same_folder_are_refused(tmp_path: Path) -> None:
     result = run("--method", "additive", *TINY, "--out", str(tmp_path))
     assert result.exit_code == 0
     assert len(pd.read_parquet(tmp_path / "runs.parquet")) == 4
+
+
+def test_a_trained_run_can_be_watched_in_its_own_world(tmp_path: Path) -> None:
+    run(*TINY, "--out", str(tmp_path))
+    policy = next((tmp_path / "policies").iterdir())
+    row = pd.read_parquet(tmp_path / "runs.parquet").set_index("run").loc[policy.stem]
+    record = tmp_path / "runs" / "mulex" / f"{policy.stem}.parquet"
+    for path in (policy, record):
+        shown = CliRunner().invoke(play, ["--run", str(path)], catch_exceptions=False)
+        assert shown.output.startswith(f"return {row['final_return']:g} in ")
+    for wrong, message in ((tmp_path / "nothing.pt", "no such policy"), (tmp_path / "spec.yaml", "not a policy")):
+        with pytest.raises(UserError, match=message):
+            CliRunner().invoke(play, ["--run", str(wrong)], catch_exceptions=False)
+    with pytest.raises(UserError, match="do not go together"):
+        CliRunner().invoke(play, ["--run", str(policy), "--hard"], catch_exceptions=False)

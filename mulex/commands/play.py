@@ -2,12 +2,13 @@
 
 import random
 import sys
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import Any
 
 import click
+from click.core import ParameterSource
 
 from mulex.commands.play_files import GIF, PICTURES, check_file, write_gif, write_picture
 from mulex.commands.play_session import POLICIES, Game, Policy, Screen, play_by_hand, run, watch
@@ -19,44 +20,48 @@ from mulex.worlds.world import World, build_world
 _FPS = 8
 _SEEDS = 2**32
 
-# an option, and the one without which it would do nothing
-_NEEDS = {"gif": "policy", "episodes": "policy", "fps": "policy"}
+_WORLD = ("layout", "room_size", "hard", "ghosts", "textured", "time_limit")
+
+# what would do nothing while somebody plays by hand
+_NEED_A_POLICY = ("gif", "episodes", "fps")
 # options that do different things
-_APART = [("map", other) for other in ("policy", "gif", "window", "episodes", "fps", "seed", "time_limit")]
-_APART += [("gif", "window")]
+_APART = [("map", other) for other in ("policy", "run", "gif", "window", "episodes", "fps", "seed", "time_limit")]
+_APART += [("gif", "window"), ("run", "policy")]
 
 
 @click.command()
 @world_options
 @click.option("--seed", type=click.IntRange(0), help="For ghosts and the random policy.  [default: a new one]")
 @click.option("--policy", type=click.Choice(list(POLICIES)), help="Watch a policy. Optimal ignores ghosts.")
+@click.option("--run", type=click.Path(path_type=Path), metavar="FILE", help="Watch a trained run, in its own world.")
 @click.option("--episodes", type=click.IntRange(1), help="How many to watch.  [default: 1]")
 @click.option("--fps", type=click.IntRange(1, 50), help=f"Steps a second of a policy.  [default: {_FPS}]")
 @click.option("--window", is_flag=True, help="In a window in place of the terminal; needs mulex[human].")
 @click.option("--gif", type=click.Path(path_type=Path), metavar="FILE", help="Write the policy's episodes as a GIF.")
 @click.option("--map", type=click.Path(path_type=Path), metavar="FILE", help="Draw the map (png, jpg, pdf, webp).")
-def play(layout: str, **options: Any) -> None:
+@click.pass_context
+def play(context: click.Context, /, layout: str, **options: Any) -> None:
     """Play a world by hand, watch a policy in it, or draw its map.
 
     By hand: the arrow keys, wasd or hjkl move, r restarts, q quits.
     """
     _check_combination(options)
+    if options["run"]:
+        _show_run(context, options)
+        return
     world = _build(layout, options)
-    try:
-        if options["map"]:
-            _draw_map(world, options["map"])
-        elif options["policy"]:
-            _show_policy(world, options)
-        else:
-            _play_by_hand(world, options)
-    except KeyboardInterrupt:
-        raise click.exceptions.Exit(130) from None
+    if options["map"]:
+        _draw_map(world, options["map"])
+    elif options["policy"]:
+        _show_policy(world, lambda seed: POLICIES[options["policy"]](world, seed), options)
+    else:
+        _play_by_hand(world, options)
 
 
 def _check_combination(options: dict[str, Any]) -> None:
-    for option, needed in _NEEDS.items():
-        if options[option] and not options[needed]:
-            raise UserError(f"{_flag(option)} needs {_flag(needed)}")
+    for option in _NEED_A_POLICY:
+        if options[option] and not (options["policy"] or options["run"]):
+            raise UserError(f"{_flag(option)} needs --policy or --run")
     for option, other in _APART:
         if options[option] and _given(options[other]):
             raise UserError(f"{_flag(option)} and {_flag(other)} do not go together")
@@ -71,9 +76,8 @@ def _flag(name: str) -> str:
 
 
 def _build(layout: str, options: dict[str, Any]) -> World:
-    names = ("room_size", "hard", "ghosts", "textured", "time_limit")
     try:
-        return build_world(layout, **{name: options[name] for name in names})
+        return build_world(layout, **{name: options[name] for name in _WORLD if name != "layout"})
     except ValueError as error:
         raise UserError(f"the world cannot be built: {error}") from error
 
@@ -97,10 +101,20 @@ def _play_by_hand(world: World, options: dict[str, Any]) -> None:
         play_by_hand(game, screen)
 
 
-def _show_policy(world: World, options: dict[str, Any]) -> None:
+def _show_run(context: click.Context, options: dict[str, Any]) -> None:
+    """A run is shown in the world that it was trained in."""
+    for name in _WORLD:
+        if context.get_parameter_source(name) is not ParameterSource.DEFAULT:
+            raise UserError(f"--run and {_flag(name)} do not go together: a run is shown in its own world")
+    from mulex.commands.play_run import run_policy
+
+    world, policy = run_policy(options["run"])
+    _show_policy(world, lambda seed: policy, options)
+
+
+def _show_policy(world: World, make_policy: Callable[[int], Policy], options: dict[str, Any]) -> None:
     game, seed = _game(world, options)
-    policy = POLICIES[options["policy"]](world, seed)
-    for summary in _episodes(game, policy, options):
+    for summary in _episodes(game, make_policy(seed), options):
         click.echo(summary)
     if options["gif"]:
         click.echo(f"wrote {options['gif']}")
