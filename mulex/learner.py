@@ -62,8 +62,7 @@ class Learner:
         everyone = tuple(range(len(self.heads)))
         self._acting = Workspace(self.shape, self.members, 1, everyone, device)
         size = training.batch_size
-        self._online = [Workspace(self.shape, self.members, size, s.heads, device) for s in self.sources]
-        self._frozen = [Workspace(self.shape, self.members, size, s.heads, device) for s in self.sources]
+        self._learning = [Workspace(self.shape, self.members, size, s.heads, device) for s in self.sources]
         self._reward_weights = np.array([_reward_weights(r) for r in runs], dtype=np.float32)  # (P, H, signals)
         self._discount = np.float32(run.discount)
 
@@ -106,14 +105,15 @@ class Learner:
         self.target.copy_(self.parameters)
 
     def _learn(self, i: int, source: Source, batch: Batch, importance: np.ndarray | None) -> dict[int, Tensor]:
-        online, frozen = self._online[i], self._frozen[i]
-        self.sight.show(batch.stack, online.input)
-        self.sight.show(batch.next_stack, frozen.input)
-        out, target_out = online.forward(self.weights), frozen.forward(self.target_weights)
+        workspace = self._learning[i]
+        self.sight.show(batch.next_stack, workspace.input)
+        target_out = {h: out.clone() for h, out in workspace.forward(self.target_weights).items()}
+        self.sight.show(batch.stack, workspace.input)
+        out = workspace.forward(self.weights)
         learned = {
             h: self.heads[h].learn(out[h], target_out[h], self._target(h, batch, importance)) for h in source.heads
         }
-        online.backward(self.weights, {h: learned[h].gradient for h in source.heads}, self._part_views)
+        workspace.backward(self.weights, {h: learned[h].gradient for h in source.heads}, self._part_views)
         return {h: learned[h].loss for h in source.heads}
 
     def _target(self, h: int, batch: Batch, importance: np.ndarray | None) -> Target:

@@ -9,11 +9,12 @@ from pathlib import Path
 import tests.bench
 
 RESULTS = Path("build/bench.json")
+HELPERS = ("__main__", "plain_dqn")
 
 
 def main(names: list[str]) -> None:
     """Each benchmark is a module with `measure() -> dict[name, figure]`; figures of earlier runs are kept."""
-    known = [module.name for module in pkgutil.iter_modules(tests.bench.__path__) if module.name != "__main__"]
+    known = [module.name for module in pkgutil.iter_modules(tests.bench.__path__) if module.name not in HELPERS]
     if unknown := set(names) - set(known):
         sys.exit(f"no benchmark {', '.join(sorted(unknown))}; there are: {', '.join(known)}")
     RESULTS.parent.mkdir(exist_ok=True)
