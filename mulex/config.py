@@ -72,11 +72,17 @@ class GridWorldConfig(Settings):
     textured: Shape[bool] = given(False, "Whether each cell is drawn as 8 x 8 pixels.")
     time_limit: Shape[int | None] = given(None, "Steps an episode may take; 100 x room_size unless set.", ge=1)
 
+    @model_validator(mode="after")
+    def _map_fits(self) -> "GridWorldConfig":
+        if self.hard and self.map == "corridor":
+            raise ValueError("hard: got True, but the corridor has no parallel world; use montezuminha or two_rooms")
+        return self
+
 
 class GymWorldConfig(Settings):
     """Any Gymnasium environment with discrete actions and an array observation."""
 
-    id: Shape[str] = Field(description="The id that gymnasium.make takes.", min_length=1)
+    id: Shape[str] = chosen(..., "The id that gymnasium.make takes.", min_length=1)
     kwargs: Shape[dict[str, Any]] = chosen({}, "Further arguments of gymnasium.make.")
     ideal_return: Shape[float | None] = chosen(None, "The return that counts as 1 when normalised.", gt=0)
 
@@ -133,6 +139,13 @@ class TrainingConfig(Settings):
     def _discount_in_range(self) -> "TrainingConfig":
         if isinstance(self.discount, float) and not 0 <= self.discount < 1:
             raise ValueError(f"discount: got {self.discount!r}, allowed is a number from 0 to below 1, or 'scaled'")
+        return self
+
+    @model_validator(mode="after")
+    def _replay_holds_a_return(self) -> "TrainingConfig":
+        least = self.n_step + 4  # a stack's frames before the return's first step, and one to choose
+        if self.replay_size < least:
+            raise ValueError(f"replay_size: got {self.replay_size!r}, with n_step {self.n_step} it must be {least} or more")
         return self
 
 
@@ -236,12 +249,14 @@ class RunConfig(Settings):
                 raise ValueError(f"{name}: {self.method} has no such hyperparameter, it has {', '.join(known)}")
             low, high = LIMITS.get(name, (-float("inf"), float("inf")))
             if not low <= value <= high:
-                raise ValueError(f"{name}: got {value!r}, allowed is a number from {low:g} to {high:g}")
+                raise ValueError(f"{name}: got {value!r}, allowed is a number from {low:g} to {high:.10g}")
         if missing := set(known) - set(self.values):
             raise ValueError(f"values: no value for {', '.join(sorted(missing))}")
         named = [self.weight(value) for value in self.recipe.acting.probabilities.values()]
         if min(named, default=0.0) < 0 or sum(named) > 1:
             raise ValueError(f"acting.probabilities: got {named}, allowed is from 0 up with a sum of at most 1")
+        if not 0 <= (stay := self.weight(self.recipe.acting.gamma_steps)) < 1:
+            raise ValueError(f"acting.gamma_steps: got {stay!r}, allowed is a number from 0 to below 1")
         return self
 
     def weight(self, value: float | str) -> float:

@@ -1,5 +1,6 @@
 """Final weights of a run on disk, and the greedy policy they make."""
 
+import io
 import json
 from pathlib import Path
 
@@ -9,16 +10,18 @@ import torch
 from mulex.config import RunConfig
 from mulex.errors import UserError
 from mulex.evaluation import Stacks
-from mulex.files import write_whole
+from mulex.folder import Folder
 from mulex.learner import Learner
 from mulex.make_worlds import make_worlds
 from mulex.worlds.interface import Worlds
 
 
-def save_policy(path: Path, run: RunConfig, weights: dict[str, np.ndarray]) -> None:
+def save_policy(folder: Folder, run: RunConfig, weights: dict[str, np.ndarray]) -> None:
     """Tensors and the run's configuration; loading needs no pickle but torch's own for tensors."""
     content = {"run": run.model_dump_json(), "weights": {name: torch.from_numpy(w) for name, w in weights.items()}}
-    write_whole(path, lambda file: torch.save(content, file))
+    file = io.BytesIO()
+    torch.save(content, file)
+    folder.write(f"policies/{run.run_id}.pt", file.getvalue())
 
 
 class Policy:

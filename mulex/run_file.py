@@ -9,13 +9,12 @@ import io
 import json
 from dataclasses import dataclass
 from datetime import datetime
-from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from mulex.files import write_whole
+from mulex.folder import Folder
 from mulex.schema import curves_schema, runs_schema
 
 _KEY = b"mulex.run"
@@ -37,14 +36,14 @@ class DamagedRunFile(Exception):  # noqa: N818
     """A file that is not a whole run file."""
 
 
-def run_path(folder: Path, method: str, run: str) -> Path:
+def run_name(method: str, run: str) -> str:
     """Where a sweep keeps a run."""
-    return folder / "runs" / method / f"{run}.parquet"
+    return f"runs/{method}/{run}.parquet"
 
 
-def write_run_file(folder: Path, finished: RunFile) -> Path:
-    """Add a run to a sweep's folder, whole or not at all."""
-    path = run_path(folder, finished.row["method"], finished.row["run"])
+def write_run_file(folder: Folder, finished: RunFile) -> str:
+    """Add a run to a sweep's folder, whole or not at all; gives its name there."""
+    name = run_name(finished.row["method"], finished.row["run"])
     about = json.dumps({"row": finished.row, "config": finished.config}, default=datetime.isoformat)
     table = pa.Table.from_pylist(finished.curve, curves_schema(finished.curve))
     blank = io.BytesIO()
@@ -52,22 +51,22 @@ def write_run_file(folder: Path, finished: RunFile) -> Path:
         writer.write_table(table)
         writer.add_key_value_metadata({_KEY: about.encode(), _SEAL_KEY: _BLANK})
     sealed = blank.getvalue().replace(_BLANK, _seal(blank.getvalue()))
-    write_whole(path, lambda file: file.write(sealed))
-    return path
+    folder.write(name, sealed)
+    return name
 
 
-def read_run_file(path: Path) -> RunFile:
+def read_run_file(folder: Folder, name: str) -> RunFile:
     """Read a run, or raise DamagedRunFile."""
-    content = path.read_bytes()
+    content = folder.read(name)
     start = content.rfind(_SEAL_MARK)
     seal = content[start : start + len(_BLANK)]
     if start < 0 or _seal(content[:start] + _BLANK + content[start + len(_BLANK) :]) != seal:
-        raise DamagedRunFile(f"{path}: damaged, its checksum does not fit its content")
+        raise DamagedRunFile(f"{folder.url}/{name}: damaged, its checksum does not fit its content")
     file = pq.ParquetFile(io.BytesIO(content))
     table, about = file.read(), json.loads(file.metadata.metadata[_KEY])
     row = about["row"]
-    for name in ("started_at", "finished_at"):
-        row[name] = datetime.fromisoformat(row[name])
+    for moment in ("started_at", "finished_at"):
+        row[moment] = datetime.fromisoformat(row[moment])
     return RunFile(row, table.to_pylist(), about["config"])
 
 
@@ -75,17 +74,18 @@ def _seal(blank: bytes) -> bytes:
     return _SEAL_MARK + hashlib.sha256(blank).hexdigest().encode()
 
 
-def collect_tables(folder: Path) -> tuple[int, int]:
+def collect_tables(folder: Folder) -> tuple[int, int]:
     """Make runs.parquet and curves.parquet from the run files; gives the number of runs and of curve rows."""
-    finished = [read_run_file(path) for path in sorted((folder / "runs").glob("*/*.parquet"))]
+    finished = [read_run_file(folder, name) for name in folder.list("runs") if name.endswith(".parquet")]
     finished.sort(key=lambda f: (f.row["world"], f.row["method"], f.row["draw"], f.row["seed"]))
     rows = [f.row for f in finished]
     curves = [row for f in finished for row in f.curve]
-    _write_table(folder / "runs.parquet", rows, runs_schema(rows))
-    _write_table(folder / "curves.parquet", curves, curves_schema(curves))
+    _write_table(folder, "runs.parquet", rows, runs_schema(rows))
+    _write_table(folder, "curves.parquet", curves, curves_schema(curves))
     return len(rows), len(curves)
 
 
-def _write_table(path: Path, rows: Rows, schema: pa.Schema) -> None:
-    table = pa.Table.from_pylist(rows, schema)
-    write_whole(path, lambda file: pq.write_table(table, file, compression="zstd"))
+def _write_table(folder: Folder, name: str, rows: Rows, schema: pa.Schema) -> None:
+    file = io.BytesIO()
+    pq.write_table(pa.Table.from_pylist(rows, schema), file, compression="zstd")
+    folder.write(name, file.getvalue())

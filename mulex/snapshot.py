@@ -5,17 +5,17 @@ SHA-256 of its content, so any flipped bit or missing byte is found. The latest 
 """
 
 import hashlib
+import io
 import json
 import zipfile
 from dataclasses import dataclass
 from importlib.metadata import version
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from mulex.errors import UserError
-from mulex.files import write_whole
+from mulex.folder import Folder
 
 KEPT = 2
 _ABOUT = "about.json"
@@ -41,57 +41,68 @@ def package_major() -> str:
     return version("mulex").partition(".")[0]
 
 
-def save_snapshot(folder: Path, iteration: int, owner: str, arrays: dict[str, np.ndarray], about: Any) -> Path:
-    """Write a snapshot of `owner` (a hash of what is trained), then remove all but the latest two."""
-    content = {"owner": owner, "major": package_major(), "iteration": iteration, "about": about}
+def save_snapshot(folder: Folder, pack: str, iteration: int, arrays: dict[str, np.ndarray], about: Any) -> str:
+    """Write a snapshot of a pack (its name is a hash of what is trained), then remove all but the latest two."""
+    content = {"owner": pack, "major": package_major(), "iteration": iteration, "about": about}
     words = np.frombuffer(json.dumps(content).encode(), dtype=np.uint8)
-    waiting = folder / "waiting"
-    write_whole(waiting, lambda file: np.savez(file, allow_pickle=False, **{_ABOUT: words}, **arrays))
-    path = waiting.rename(folder / f"{iteration:08d}-{_content_hash(waiting)}.npz")
-    for old in _newest_first(folder)[KEPT:]:
-        old.unlink()
-    return path
+    file = io.BytesIO()
+    np.savez(file, allow_pickle=False, **{_ABOUT: words}, **arrays)
+    name = f"{_place(pack)}/{iteration:08d}-{_content_hash(file.getvalue())}.npz"
+    folder.write(name, file.getvalue())
+    for old in _newest_first(folder, pack)[KEPT:]:
+        folder.remove(old)
+    return name
 
 
-def load_snapshot(folder: Path, owner: str) -> Snapshot | None:
+def load_snapshot(folder: Folder, pack: str) -> Snapshot | None:
     """The newest whole snapshot, or None; damaged ones are named, ones that do not fit are refused."""
     skipped = []
-    for path in _newest_first(folder):
-        found = _read(path)
+    for name in _newest_first(folder, pack):
+        found = _read(folder, name)
         if found is None:
-            skipped.append(f"{path}: damaged, using the one before it")
+            skipped.append(f"{folder.url}/{name}: damaged, using the one before it")
             continue
         arrays, content = found
-        _check_fits(path, content, owner)
+        _check_fits(f"{folder.url}/{name}", content, pack)
         return Snapshot(arrays, content["about"], skipped)
     return Snapshot({}, {}, skipped) if skipped else None
 
 
-def _read(path: Path) -> tuple[dict[str, np.ndarray], dict[str, Any]] | None:
-    if _content_hash(path) != path.stem.partition("-")[2]:
-        return None
+def remove_snapshots(folder: Folder, pack: str) -> None:
+    """When the pack is finished, they are not needed any more."""
+    for name in _newest_first(folder, pack):
+        folder.remove(name)
+
+
+def _place(pack: str) -> str:
+    return f"checkpoints/{pack}"
+
+
+def _read(folder: Folder, name: str) -> tuple[dict[str, np.ndarray], dict[str, Any]] | None:
     try:
-        with np.load(path, allow_pickle=False) as file:
-            arrays = {name: file[name] for name in file.files}
+        content = folder.read(name)
+        if _content_hash(content) != name.rpartition("-")[2].removesuffix(".npz"):
+            return None
+        with np.load(io.BytesIO(content), allow_pickle=False) as file:
+            arrays = {key: file[key] for key in file.files}
         return arrays, json.loads(arrays.pop(_ABOUT).tobytes())
     except (OSError, ValueError, KeyError, zipfile.BadZipFile):
         return None
 
 
-def _check_fits(path: Path, content: dict[str, Any], owner: str) -> None:
+def _check_fits(path: str, content: dict[str, Any], pack: str) -> None:
     if content["major"] != package_major():
         raise SnapshotRefused(
             f"{path}: written by version {content['major']} of mulex, this is {package_major()}; "
             "continue with that version, or remove the file to begin again"
         )
-    if content["owner"] != owner:
-        raise SnapshotRefused(f"{path}: of other runs ({content['owner']} instead of {owner}); move it elsewhere")
+    if content["owner"] != pack:
+        raise SnapshotRefused(f"{path}: of other runs ({content['owner']} instead of {pack}); move it elsewhere")
 
 
-def _newest_first(folder: Path) -> list[Path]:
-    return sorted(folder.glob("*.npz"), reverse=True)
+def _newest_first(folder: Folder, pack: str) -> list[str]:
+    return [name for name in reversed(folder.list(_place(pack))) if name.endswith(".npz")]
 
 
-def _content_hash(path: Path) -> str:
-    with path.open("rb") as file:
-        return hashlib.file_digest(file, "sha256").hexdigest()[:_HASH_DIGITS]
+def _content_hash(content: bytes) -> str:
+    return hashlib.sha256(content).hexdigest()[:_HASH_DIGITS]

@@ -8,17 +8,20 @@ import subprocess
 import time
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
+from functools import cache
 from importlib.metadata import version
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any
 
 from mulex.config import RunConfig, digest
 from mulex.engines import Engine, Row
-from mulex.files import write_text_whole
+from mulex.folder import Folder
 from mulex.policy import save_policy
 from mulex.run_file import RunFile, write_run_file
 from mulex.schema import SCHEMA_VERSION
-from mulex.snapshot import load_snapshot, save_snapshot
+from mulex.snapshot import load_snapshot, remove_snapshots, save_snapshot
+
+PROGRESS_SECONDS = 1.0  # between two words about a pack
 
 
 @dataclass(frozen=True)
@@ -56,117 +59,110 @@ class Pack:
         return self.runs[0].training.iterations
 
 
-@dataclass(frozen=True)
-class Where:
-    """The folder of a sweep, and what is kept in it."""
+class PackTraining:
+    """A pack on its way from its snapshot to its run files.
 
-    folder: Path
-    snapshot_seconds: float = 300.0
-    keep_policies: bool = False
+    begin, then iterate until finished, then finish. It may stop between any two of them, in whatever way, and another
+    one of the same pack in the same folder goes on from the last snapshot, bit for bit.
+    """
 
+    def __init__(self, pack: Pack, engine: Engine, folder: Folder, keep_policies: bool = False) -> None:
+        self.pack, self.engine, self.folder, self.keep_policies = pack, engine, folder, keep_policies
+        self._progress_written = 0.0
 
-class Watcher(Protocol):
-    """Who is told how a pack gets on, and may stop it."""
+    def begin(self) -> list[str]:
+        """Take up the latest whole snapshot; gives what the user should know."""
+        found = load_snapshot(self.folder, self.pack.name)
+        if found is None:
+            return []
+        if not found.arrays:
+            return [*found.skipped, "no whole snapshot is left: beginning again"]
+        self.engine.load(found.arrays)
+        self.pack.curves, self.pack.errors = found.about["curves"], found.about["errors"]
+        self.pack.started_at = found.about["started_at"]
+        return [*found.skipped, f"continuing after iteration {self.engine.iterations}"]
 
-    def say(self, message: str) -> None:
-        """Something the user should know."""
+    @property
+    def finished(self) -> bool:
+        return self.engine.iterations >= self.pack.iterations
 
-    def iterated(self, pack: Pack, engine: Engine) -> bool:
-        """An iteration is done; False asks to stop here."""
+    def iterate(self) -> None:
+        """One iteration. A run whose loss is no longer a number has diverged; it cannot harm the others."""
+        for p, row in enumerate(self.engine.iterate()):
+            if self.pack.errors[p] is None:
+                self.pack.errors[p] = _divergence(row)
+            self.pack.curves[p].append(row)
+        if time.monotonic() - self._progress_written > PROGRESS_SECONDS:
+            self._write_progress()
+            self._progress_written = time.monotonic()
 
+    def snapshot(self) -> None:
+        """Keep everything as it is now."""
+        pack = self.pack
+        about = {"curves": pack.curves, "errors": pack.errors, "started_at": pack.started_at}
+        save_snapshot(self.folder, pack.name, self.engine.iterations, self.engine.save(), about)
 
-def train_pack(pack: Pack, engine: Engine, where: Where, watcher: Watcher) -> bool:
-    """Train to the end, or until the watcher stops it: then a snapshot is left, and the next call continues there."""
-    _continue_from_snapshot(pack, engine, where, watcher)
-    finished = _iterate(pack, engine, where, watcher)
-    if finished:
-        _finish(pack, engine, where)
-    return finished
+    def finish(self) -> None:
+        """Write the runs, then clear away what was needed only on the way."""
+        for p, run in enumerate(self.pack.runs):
+            if self.keep_policies:
+                save_policy(self.folder, run, self.engine.weights(p))
+            write_run_file(self.folder, self._run_file(p))
+        remove_snapshots(self.folder, self.pack.name)
+        self.folder.remove(progress_name(self.pack.name))
 
+    def _run_file(self, p: int) -> RunFile:
+        pack, run = self.pack, self.pack.runs[p]
+        common = run_labels(pack, p)
+        row = common | {"sweep": pack.labels.sweep, "spec_hash": pack.labels.spec_hash} | run.values
+        row |= summary(pack.curves[p]) | provenance()
+        row |= {
+            "updates": self.engine.updates,
+            "engine": self.engine.name,
+            "status": "diverged" if pack.errors[p] else "done",
+            "error": pack.errors[p],
+            "started_at": datetime.fromisoformat(pack.started_at),
+        }
+        return RunFile(row, [common | step for step in pack.curves[p]], run.model_dump(mode="json"))
 
-def _checkpoints(pack: Pack, where: Where) -> Path:
-    return where.folder / "checkpoints" / pack.name
-
-
-def _continue_from_snapshot(pack: Pack, engine: Engine, where: Where, watcher: Watcher) -> None:
-    found = load_snapshot(_checkpoints(pack, where), pack.name)
-    if found is None:
-        return
-    for message in found.skipped:
-        watcher.say(message)
-    if not found.arrays:
-        watcher.say("no whole snapshot is left: beginning again")
-        return
-    engine.load(found.arrays)
-    pack.curves, pack.errors = found.about["curves"], found.about["errors"]
-    pack.started_at = found.about["started_at"]
-    watcher.say(f"continuing after iteration {engine.iterations}")
-
-
-def _iterate(pack: Pack, engine: Engine, where: Where, watcher: Watcher) -> bool:
-    saved = time.monotonic()
-    while engine.iterations < pack.iterations:
-        _add_rows(pack, engine.iterate())
-        _write_progress(pack, engine, where)
-        goes_on = watcher.iterated(pack, engine)
-        if not goes_on or time.monotonic() - saved > where.snapshot_seconds:
-            _save(pack, engine, where)
-            saved = time.monotonic()
-        if not goes_on:
-            return False
-    return True
-
-
-def _add_rows(pack: Pack, rows: list[Row]) -> None:
-    """A run whose loss is no longer a number has failed; it cannot harm the others, so they go on."""
-    for p, row in enumerate(rows):
-        lost = [name for name, x in row.items() if name.startswith("loss_") and x is not None and not math.isfinite(x)]
-        if lost and pack.errors[p] is None:
-            pack.errors[p] = f"{lost[0]} is {row[lost[0]]} in iteration {row['iteration']}"
-        pack.curves[p].append(row)
-
-
-def _save(pack: Pack, engine: Engine, where: Where) -> None:
-    about = {"curves": pack.curves, "errors": pack.errors, "started_at": pack.started_at}
-    save_snapshot(_checkpoints(pack, where), engine.iterations, pack.name, engine.save(), about)
-
-
-def _write_progress(pack: Pack, engine: Engine, where: Where) -> None:
-    progress = {
-        "pack": pack.name,
-        "world": pack.labels.world,
-        "method": pack.runs[0].method,
-        "runs": [run.run_id for run in pack.runs],
-        "draws": pack.labels.draws,
-        "seeds": [run.seed for run in pack.runs],
-        "iteration": engine.iterations,
-        "iterations": pack.iterations,
-        "eval_return": [curve[-1]["eval_return"] for curve in pack.curves],
-        "engine": engine.name,
-        "host": platform.node(),
-        "pid": os.getpid(),
-        "updated_at": datetime.now(UTC).isoformat(),
-    }
-    write_text_whole(where.folder / "progress" / f"{pack.name}.json", json.dumps(progress))
+    def _write_progress(self) -> None:
+        pack, engine = self.pack, self.engine
+        progress = {
+            "pack": pack.name,
+            "world": pack.labels.world,
+            "method": pack.runs[0].method,
+            "runs": [run.run_id for run in pack.runs],
+            "draws": pack.labels.draws,
+            "seeds": [run.seed for run in pack.runs],
+            "iteration": engine.iterations,
+            "iterations": pack.iterations,
+            "eval_return": [curve[-1]["eval_return"] for curve in pack.curves],
+            "seconds": sum(float(row["seconds"] or 0.0) for curve in pack.curves for row in curve),
+            "engine": engine.name,
+            "host": platform.node(),
+            "pid": os.getpid(),
+            "updated_at": datetime.now(UTC).isoformat(),
+        }
+        self.folder.write(progress_name(pack.name), json.dumps(progress).encode())
 
 
-def _finish(pack: Pack, engine: Engine, where: Where) -> None:
-    """Write the runs, then clear away what was needed only on the way."""
-    for p, run in enumerate(pack.runs):
-        if where.keep_policies:
-            save_policy(where.folder / "policies" / f"{run.run_id}.pt", run, engine.weights(p))
-        labels = pack.labels
-        common: dict[str, Any] = {"run": run.run_id, "world": labels.world, "method": run.method}
-        common |= {"draw": labels.draws[p], "seed": run.seed}
-        curve = [common | row for row in pack.curves[p]]
-        row = common | {"sweep": labels.sweep, "spec_hash": labels.spec_hash} | run.values
-        row |= summary(pack.curves[p]) | _provenance(pack, engine, p)
-        write_run_file(where.folder, RunFile(row, curve, run.model_dump(mode="json")))
-    for path in _checkpoints(pack, where).glob("*"):
-        path.unlink()
-    if _checkpoints(pack, where).exists():
-        _checkpoints(pack, where).rmdir()
-    (where.folder / "progress" / f"{pack.name}.json").unlink(missing_ok=True)
+def progress_name(pack: str) -> str:
+    """Where a pack says what it is doing."""
+    return f"progress/{pack}.json"
+
+
+def run_labels(pack: Pack, p: int) -> dict[str, Any]:
+    """What stands in every row of a run, in both tables."""
+    run, labels = pack.runs[p], pack.labels
+    labelled = {"run": run.run_id, "world": labels.world, "method": run.method}
+    return labelled | {"draw": labels.draws[p], "seed": run.seed}
+
+
+def _divergence(row: Row) -> str | None:
+    for name, x in row.items():
+        if name.startswith("loss_") and x is not None and not math.isfinite(x):
+            return f"{name} is {x} in iteration {row['iteration']}"
+    return None
 
 
 def summary(curve: list[Row]) -> dict[str, Any]:
@@ -187,13 +183,9 @@ def summary(curve: list[Row]) -> dict[str, Any]:
     }
 
 
-def _provenance(pack: Pack, engine: Engine, p: int) -> dict[str, Any]:
+def provenance() -> dict[str, Any]:
+    """Where, when and by what a run was finished."""
     return {
-        "updates": engine.updates,
-        "engine": engine.name,
-        "status": "failed" if pack.errors[p] else "done",
-        "error": pack.errors[p],
-        "started_at": datetime.fromisoformat(pack.started_at),
         "finished_at": datetime.now(UTC),
         "host": platform.node(),
         "package_version": version("mulex"),
@@ -202,6 +194,7 @@ def _provenance(pack: Pack, engine: Engine, p: int) -> dict[str, Any]:
     }
 
 
+@cache
 def git_commit() -> str | None:
     """The commit of the checkout that this package runs from, if it is one."""
     command = ["git", "-C", str(Path(__file__).parent), "rev-parse", "HEAD"]

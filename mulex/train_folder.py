@@ -1,7 +1,6 @@
 """The folder that `mulex train` writes: a sweep of one draw a method, so that everything that reads sweeps reads it."""
 
 import io
-from pathlib import Path
 from typing import Any
 
 from ruamel.yaml import YAML
@@ -9,10 +8,11 @@ from ruamel.yaml.error import YAMLError
 
 from mulex.config import GridWorldConfig, RunConfig, WorldConfig, digest
 from mulex.errors import UserError
-from mulex.files import write_text_whole
-from mulex.run_file import DamagedRunFile, read_run_file, run_path
+from mulex.folder import Folder
+from mulex.run_file import DamagedRunFile, read_run_file, run_name
 
 Plain = dict[str, Any]
+SPEC = "spec.yaml"
 
 
 def world_name(world: WorldConfig) -> str:
@@ -37,27 +37,27 @@ def spec_of(runs: list[RunConfig]) -> Plain:
     }
 
 
-def check_spec(folder: Path, runs: list[RunConfig]) -> None:
+def check_spec(folder: Folder, runs: list[RunConfig]) -> None:
     """Refuse runs that do not go with what the folder has: methods and seeds may be added, nothing else may differ."""
-    path, new = folder / "spec.yaml", spec_of(runs)
-    if not path.exists():
+    new = spec_of(runs)
+    if not folder.exists(SPEC):
         return
-    old = _read(path)
+    old = _read(folder)
     for key, value in _differences(old, new):
         raise UserError(
-            f"{path}: this folder is of other runs: {key} is {_at(old, key)!r} there and {value!r} here; "
+            f"{folder.url}/{SPEC}: this folder is of other runs: {key} is {_at(old, key)!r} there and {value!r} here; "
             "use another --out"
         )
 
 
-def freeze_spec(folder: Path, runs: list[RunConfig]) -> str:
+def freeze_spec(folder: Folder, runs: list[RunConfig]) -> str:
     """Keep the spec of these runs in the folder, beside what it has. Gives its hash."""
-    path, new = folder / "spec.yaml", spec_of(runs)
-    if path.exists():
-        old = _read(path)
+    new = spec_of(runs)
+    if folder.exists(SPEC):
+        old = _read(folder)
         new["methods"] = {**old["methods"], **new["methods"]}
         new["search"] = _wider(old["search"], new["search"])
-    write_text_whole(path, _write(new))
+    folder.write(SPEC, _write(new).encode())
     return digest(new)
 
 
@@ -82,12 +82,12 @@ def _wider(old: Plain, new: Plain) -> Plain:
     return {"draws": 1, "seeds": end - first, "first_seed": first}
 
 
-def _read(path: Path) -> Plain:
+def _read(folder: Folder) -> Plain:
     try:
-        plain = YAML(typ="safe", pure=True).load(path)
+        plain = YAML(typ="safe", pure=True).load(folder.read(SPEC))
         return {key: plain[key] for key in ("name", "worlds", "training", "search", "methods")}
     except (YAMLError, KeyError, TypeError) as error:
-        raise UserError(f"{path}: cannot be read ({error}); use another --out") from None
+        raise UserError(f"{folder.url}/{SPEC}: cannot be read ({error}); use another --out") from None
 
 
 def _write(plain: Plain) -> str:
@@ -98,17 +98,17 @@ def _write(plain: Plain) -> str:
     return text.getvalue()
 
 
-def missing_runs(folder: Path, runs: list[RunConfig]) -> tuple[list[RunConfig], list[str]]:
+def missing_runs(folder: Folder, runs: list[RunConfig]) -> tuple[list[RunConfig], list[str]]:
     """The runs that the folder does not have yet; damaged files are moved aside and said."""
     missing, moved = [], []
     for run in runs:
-        path = run_path(folder, run.method, run.run_id)
+        name = run_name(run.method, run.run_id)
         try:
-            if path.exists():
-                read_run_file(path)
+            if folder.exists(name):
+                read_run_file(folder, name)
                 continue
         except DamagedRunFile as error:
-            path.rename(path.with_suffix(".damaged"))
+            folder.move(name, f"damaged/{run.run_id}.parquet")
             moved.append(f"{error}; moved aside, the run is done again")
         missing.append(run)
     return missing, moved

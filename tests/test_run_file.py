@@ -11,6 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from mulex.config import RESERVED_NAMES
+from mulex.folder import open_folder
 from mulex.run_file import DamagedRunFile, RunFile, collect_tables, read_run_file, write_run_file
 from mulex.schema import CURVES, HYPERPARAMETERS, RUNS
 
@@ -30,7 +31,7 @@ def finished(run: str = "r1", method: str = "mulex", seed: int = 0, **more: Any)
 
 def test_what_is_written_is_read(tmp_path: Path) -> None:
     run = finished()
-    back = read_run_file(write_run_file(tmp_path, run))
+    back = read_run_file(open_folder(tmp_path), write_run_file(open_folder(tmp_path), run))
     assert back.row == run.row
     assert back.config == run.config
     filled = [{name: row.get(name) for name in (*CURVES.names, "loss_task")} for row in run.curve]
@@ -40,7 +41,9 @@ def test_what_is_written_is_read(tmp_path: Path) -> None:
 @settings(max_examples=150, deadline=None)
 @given(data=st.data())
 def test_any_damage_is_found(data: st.DataObject, tmp_path_factory: pytest.TempPathFactory) -> None:
-    path = write_run_file(tmp_path_factory.mktemp("sweep"), finished())
+    folder = tmp_path_factory.mktemp("sweep")
+    name = write_run_file(open_folder(folder), finished())
+    path = folder / name
     content = bytearray(path.read_bytes())
     place = data.draw(st.integers(0, len(content) - 1))
     if data.draw(st.booleans()):
@@ -49,14 +52,14 @@ def test_any_damage_is_found(data: st.DataObject, tmp_path_factory: pytest.TempP
         content[place] ^= 1 << data.draw(st.integers(0, 7))
     path.write_bytes(content)
     with pytest.raises(DamagedRunFile, match="damaged"):
-        read_run_file(path)
+        read_run_file(open_folder(folder), name)
 
 
 def test_tables_have_every_column_with_its_type(tmp_path: Path) -> None:
-    write_run_file(tmp_path, finished("b", "additive", beta=2.0))
-    write_run_file(tmp_path, finished("c", "mulex", seed=1))
-    write_run_file(tmp_path, finished("a", "mulex", curiosity=0.5))
-    assert collect_tables(tmp_path) == (3, 9)
+    write_run_file(open_folder(tmp_path), finished("b", "additive", beta=2.0))
+    write_run_file(open_folder(tmp_path), finished("c", "mulex", seed=1))
+    write_run_file(open_folder(tmp_path), finished("a", "mulex", curiosity=0.5))
+    assert collect_tables(open_folder(tmp_path)) == (3, 9)
     runs, curves = pq.read_table(tmp_path / "runs.parquet"), pq.read_table(tmp_path / "curves.parquet")
     for field in RUNS:
         assert runs.schema.field(field.name).type == field.type
@@ -69,8 +72,8 @@ def test_tables_have_every_column_with_its_type(tmp_path: Path) -> None:
 
 
 def test_tables_read_with_pandas(tmp_path: Path) -> None:
-    write_run_file(tmp_path, finished())
-    collect_tables(tmp_path)
+    write_run_file(open_folder(tmp_path), finished())
+    collect_tables(open_folder(tmp_path))
     assert pd.read_parquet(tmp_path / "runs.parquet")["finished_at"][0] == pd.Timestamp(MOMENT)
 
 

@@ -74,7 +74,7 @@ def test_a_damaged_run_is_done_again_and_equal(tmp_path: Path) -> None:
 @pytest.mark.skipif(sys.platform == "win32", reason="signals")
 @pytest.mark.parametrize("blow", [signal.SIGINT, signal.SIGKILL])
 def test_stopped_and_continued_equals_never_stopped(blow: signal.Signals, tmp_path: Path) -> None:
-    long = (*TINY, "--iterations", "40", "--snapshot-seconds", "0")
+    long = (*TINY, "--iterations", "25", "--snapshot-seconds", "0")
     run(*long, "--out", str(tmp_path / "whole"))
     command = [sys.executable, "-m", "cluster.cli", "train", *long, "--out", str(tmp_path / "cut")]
     with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True) as process:
@@ -93,12 +93,12 @@ def test_stopped_and_continued_equals_never_stopped(blow: signal.Signals, tmp_pa
     pd.testing.assert_frame_equal(*both)
 
 
-def test_a_run_that_diverges_is_said_to_have_failed_and_harms_no_other(tmp_path: Path) -> None:
+def test_a_run_that_diverges_is_said_to_have_diverged_and_harms_no_other(tmp_path: Path) -> None:
     wild = ("--set", "learning_rate=10", "--set", "input_scale=1e20")
     result = run("--method", "epsilon_greedy", *TINY, *wild, "--out", str(tmp_path))
     runs = pd.read_parquet(tmp_path / "runs.parquet")
     assert result.exit_code == 1
-    assert set(runs["status"]) == {"failed"}
+    assert set(runs["status"]) == {"diverged"}
     assert runs["error"].str.contains("loss_task is").all()
 
 

@@ -17,11 +17,12 @@ from rich.table import Column, Table
 
 from mulex.commands.world_options import world_options
 from mulex.config import GridWorldConfig, GymWorldConfig, MethodConfig, RunConfig, TrainingConfig, WorldConfig
-from mulex.engines import ENGINES, Engine, make_engine
+from mulex.engines import ENGINES, make_engine
 from mulex.errors import UserError
+from mulex.folder import Folder, open_folder
 from mulex.methods import METHODS, make_run, with_bonus
-from mulex.run_file import collect_tables, read_run_file, run_path
-from mulex.train import Labels, Pack, Where, train_pack
+from mulex.run_file import collect_tables, read_run_file, run_name
+from mulex.train import Labels, Pack, PackTraining
 from mulex.train_folder import check_spec, freeze_spec, missing_runs, world_name
 
 _PLAIN_SECONDS = 5.0  # between two lines where there is no terminal
@@ -45,14 +46,17 @@ def train(**options: Any) -> None:
 
     Ctrl-C leaves a snapshot, and the same command again continues from it, bit for bit.
     """
-    runs, folder, console = _runs(options), options["out"], Console()
+    runs, folder, console = _runs(options), open_folder(options["out"]), Console()
     check_spec(folder, runs)
     missing, moved = missing_runs(folder, runs)
     for message in moved:
         console.print(message, highlight=False, soft_wrap=True)
     if missing:
         with closing(make_engine(options["engine"], options["device"], missing)) as engine:
-            _train(missing, engine, freeze_spec(folder, runs), options, console)
+            pack = Pack(
+                missing, Labels("train", world_name(runs[0].world), [0] * len(missing), freeze_spec(folder, runs))
+            )
+            _train(PackTraining(pack, engine, folder, keep_policies=True), options["snapshot_seconds"], console)
     else:
         console.print("every run is done already")
     collect_tables(folder)
@@ -104,15 +108,22 @@ def _world(options: dict[str, Any]) -> WorldConfig:
     return config
 
 
-def _train(runs: list[RunConfig], engine: Engine, spec_hash: str, options: dict[str, Any], console: Console) -> None:
-    labels = Labels("train", world_name(runs[0].world), [0] * len(runs), spec_hash)
-    where = Where(options["out"], options["snapshot_seconds"], keep_policies=True)
-    finished = False
-    with suppress(KeyboardInterrupt), Watching(console, runs[0].training.iterations) as watching:
-        finished = train_pack(Pack(runs, labels), engine, where, watching)
-    if not finished:
-        console.print("stopped; the same command continues from the last snapshot", highlight=False)
-        sys.exit(130)
+def _train(training: PackTraining, snapshot_seconds: float, console: Console) -> None:
+    with suppress(KeyboardInterrupt), Watching(console, training.pack.iterations) as watching:
+        for message in training.begin():
+            watching.say(message)
+        saved = time.monotonic()
+        while not training.finished and not watching.stopping:
+            training.iterate()
+            watching.show(training)
+            if watching.stopping or time.monotonic() - saved > snapshot_seconds:
+                training.snapshot()
+                saved = time.monotonic()
+        if training.finished:
+            training.finish()
+            return
+    console.print("stopped; the same command continues from the last snapshot", highlight=False)
+    sys.exit(130)
 
 
 class Watching:
@@ -151,7 +162,9 @@ class Watching:
     def say(self, message: str) -> None:
         self.console.print(message, highlight=False, soft_wrap=True)
 
-    def iterated(self, pack: Pack, engine: Engine) -> bool:
+    def show(self, training: PackTraining) -> None:
+        """What the latest iteration came to."""
+        pack, engine = training.pack, training.engine
         figures = _figures(pack)
         name = f"{pack.runs[0].method} {pack.labels.world} x{len(pack.runs)} ({engine.name})"
         if self._task is None:
@@ -160,7 +173,6 @@ class Watching:
         if not self.console.is_terminal and time.monotonic() - self._told > _PLAIN_SECONDS:
             self._told = time.monotonic()
             self.say(f"{name}: iteration {engine.iterations} of {self.iterations}, {figures}")
-        return not self.stopping
 
 
 def _figures(pack: Pack) -> str:
@@ -170,17 +182,17 @@ def _figures(pack: Pack) -> str:
     return f"return median {statistics.median(returns):.2f}, best {max(returns):.2f}; {speed:,.0f} steps/s"
 
 
-def _report(folder: Path, runs: list[RunConfig], console: Console) -> int:
+def _report(folder: Folder, runs: list[RunConfig], console: Console) -> int:
     """What came of each run; gives the number that failed."""
     table = Table(Column("run", no_wrap=True), "seed", "AUC", "final return", "best return", "seconds", "status")
     failed = 0
     for run in runs:
-        row = read_run_file(run_path(folder, run.method, run.run_id)).row
+        row = read_run_file(folder, run_name(run.method, run.run_id)).row
         share = row["normalised_auc"] if row["normalised_auc"] is not None else row["auc"]
         figures = (f"{share:.3f}", f"{row['final_return']:.2f}", f"{row['best_return']:.2f}", f"{row['seconds']:.0f}")
         table.add_row(run.run_id, str(run.seed), *figures, row["error"] or row["status"])
         failed += row["status"] != "done"
     console.print(table)
-    policy = folder / "policies" / f"{runs[0].run_id}.pt"
-    console.print(f"tables in {folder}; watch one: mulex play --run {policy}", highlight=False, soft_wrap=True)
+    policy = f"{folder.url}/policies/{runs[0].run_id}.pt"
+    console.print(f"tables in {folder.url}; watch one: mulex play --run {policy}", highlight=False, soft_wrap=True)
     return failed
