@@ -2,7 +2,7 @@
 PYTHON ?= python3
 BIN := .venv/bin
 
-.PHONY: install check test bench pictures clean
+.PHONY: install check test sweep bench chaos pictures clean
 
 install: .venv/installed
 
@@ -18,7 +18,13 @@ check: install
 	$(BIN)/lint-imports --no-cache
 
 test: check
-	$(BIN)/pytest -n 2
+	$(BIN)/pytest -n 2 --dist loadgroup
+
+sweep: install
+	$(BIN)/mulex sweep quick --out out/quick
+
+chaos: install
+	$(BIN)/python -m tests.chaos $(or $(N),100)
 
 bench: install
 	$(BIN)/python -m tests.bench

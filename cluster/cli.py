@@ -8,6 +8,12 @@ import click
 # name -> (where it lives, its line in --help), so that help needs none of them
 COMMANDS = {
     "train": ("mulex.commands.train:train", "Train one draw here, with one or more seeds, without Ray."),
+    "sweep": ("sweeps.commands.sweep:sweep", "Launch or continue a sweep from a YAML spec."),
+    "resume": ("sweeps.commands.sweep:resume", "Continue a sweep from its own folder."),
+    "status": ("sweeps.commands.status:status", "Show how a sweep stands, or one of its runs."),
+    "validate": ("sweeps.commands.validate:validate", "Check a spec and list everything that is wrong with it."),
+    "collect": ("sweeps.commands.check:collect", "Make the two tables from the runs that are there."),
+    "verify": ("sweeps.commands.check:verify", "Check every run file, and list what is missing."),
     "play": ("mulex.commands.play:play", "Watch a policy in a world, play by hand, or draw a map."),
 }
 

@@ -143,9 +143,11 @@ class TrainingConfig(Settings):
 
     @model_validator(mode="after")
     def _replay_holds_a_return(self) -> "TrainingConfig":
-        least = self.n_step + 4  # a stack's frames before the return's first step, and one to choose
+        least = self.n_step + 3  # a full ring without the oldest frames, which only stacks use, and the last returns
         if self.replay_size < least:
-            raise ValueError(f"replay_size: got {self.replay_size!r}, with n_step {self.n_step} it must be {least} or more")
+            raise ValueError(
+                f"replay_size: got {self.replay_size!r}, allowed with n_step {self.n_step} is {least} or more"
+            )
         return self
 
 

@@ -85,7 +85,7 @@ class NetworkShape:
     def views(self, flat: Tensor) -> dict[str, Tensor]:
         """The matrices (P, K, C) and biases (P, 1, C) inside flat vectors (P, size)."""
         return {
-            name: flat[:, start : start + math.prod(shape)].unflatten(1, shape)  # type: ignore[no-untyped-call]
+            name: flat[:, start : start + math.prod(shape)].unflatten(1, shape)
             for name, (start, shape) in self.slices.items()
         }
 

@@ -25,11 +25,16 @@ Rows = list[dict[str, Any]]
 
 @dataclass(frozen=True)
 class RunFile:
-    """A finished run: its row of `runs`, its rows of `curves`, and its whole configuration."""
+    """A finished run: its row of `runs`, its part of `curves`, and its whole configuration."""
 
     row: dict[str, Any]
-    curve: Rows
+    curve: pa.Table
     config: dict[str, Any]
+
+
+def curve_table(rows: Rows) -> pa.Table:
+    """Rows of `curves` as a table with fixed types."""
+    return pa.Table.from_pylist(rows, curves_schema(rows))
 
 
 class DamagedRunFile(Exception):  # noqa: N818
@@ -45,10 +50,9 @@ def write_run_file(folder: Folder, finished: RunFile) -> str:
     """Add a run to a sweep's folder, whole or not at all; gives its name there."""
     name = run_name(finished.row["method"], finished.row["run"])
     about = json.dumps({"row": finished.row, "config": finished.config}, default=datetime.isoformat)
-    table = pa.Table.from_pylist(finished.curve, curves_schema(finished.curve))
     blank = io.BytesIO()
-    with pq.ParquetWriter(blank, table.schema, compression="zstd", store_schema=False) as writer:
-        writer.write_table(table)
+    with pq.ParquetWriter(blank, finished.curve.schema, compression="zstd", store_schema=False) as writer:
+        writer.write_table(finished.curve)
         writer.add_key_value_metadata({_KEY: about.encode(), _SEAL_KEY: _BLANK})
     sealed = blank.getvalue().replace(_BLANK, _seal(blank.getvalue()))
     folder.write(name, sealed)
@@ -63,29 +67,52 @@ def read_run_file(folder: Folder, name: str) -> RunFile:
     if start < 0 or _seal(content[:start] + _BLANK + content[start + len(_BLANK) :]) != seal:
         raise DamagedRunFile(f"{folder.url}/{name}: damaged, its checksum does not fit its content")
     file = pq.ParquetFile(io.BytesIO(content))
-    table, about = file.read(), json.loads(file.metadata.metadata[_KEY])
+    curve, about = file.read(), json.loads(file.metadata.metadata[_KEY])
     row = about["row"]
     for moment in ("started_at", "finished_at"):
         row[moment] = datetime.fromisoformat(row[moment])
-    return RunFile(row, table.to_pylist(), about["config"])
+    return RunFile(row, curve, about["config"])
 
 
 def _seal(blank: bytes) -> bytes:
     return _SEAL_MARK + hashlib.sha256(blank).hexdigest().encode()
 
 
-def collect_tables(folder: Folder) -> tuple[int, int]:
-    """Make runs.parquet and curves.parquet from the run files; gives the number of runs and of curve rows."""
-    finished = [read_run_file(folder, name) for name in folder.list("runs") if name.endswith(".parquet")]
+@dataclass(frozen=True)
+class Collected:
+    """What went into the two tables."""
+
+    runs: int
+    rows: int
+    damaged: list[str]
+
+
+def collect_tables(folder: Folder) -> Collected:
+    """Make runs.parquet and curves.parquet from the run files that are whole; the others are named."""
+    finished, damaged = [], []
+    for name in folder.list("runs"):
+        if name.endswith(".parquet"):
+            try:
+                finished.append(read_run_file(folder, name))
+            except DamagedRunFile:
+                damaged.append(name)
     finished.sort(key=lambda f: (f.row["world"], f.row["method"], f.row["draw"], f.row["seed"]))
     rows = [f.row for f in finished]
-    curves = [row for f in finished for row in f.curve]
-    _write_table(folder, "runs.parquet", rows, runs_schema(rows))
-    _write_table(folder, "curves.parquet", curves, curves_schema(curves))
-    return len(rows), len(curves)
+    curves = _joined([f.curve for f in finished])
+    _write_table(folder, "runs.parquet", pa.Table.from_pylist(rows, runs_schema(rows)))
+    _write_table(folder, "curves.parquet", curves)
+    return Collected(len(rows), len(curves), damaged)
 
 
-def _write_table(folder: Folder, name: str, rows: Rows, schema: pa.Schema) -> None:
+def _joined(curves: list[pa.Table]) -> pa.Table:
+    """One table with the columns of all; what a run has no value for is null."""
+    names = {name: None for curve in curves for name in curve.schema.names}
+    schema = curves_schema([names])
+    tables = [schema.empty_table(), *curves]
+    return pa.concat_tables(tables, promote_options="default").select(schema.names)
+
+
+def _write_table(folder: Folder, name: str, table: pa.Table) -> None:
     file = io.BytesIO()
-    pq.write_table(pa.Table.from_pylist(rows, schema), file, compression="zstd")
+    pq.write_table(table, file, compression="zstd")
     folder.write(name, file.getvalue())

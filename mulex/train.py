@@ -4,21 +4,17 @@ import json
 import math
 import os
 import platform
-import subprocess
 import time
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
-from functools import cache
-from importlib.metadata import version
-from pathlib import Path
 from typing import Any
 
 from mulex.config import RunConfig, digest
 from mulex.engines import Engine, Row
 from mulex.folder import Folder
 from mulex.policy import save_policy
-from mulex.run_file import RunFile, write_run_file
-from mulex.schema import SCHEMA_VERSION
+from mulex.provenance import provenance
+from mulex.run_file import RunFile, curve_table, write_run_file
 from mulex.snapshot import load_snapshot, remove_snapshots, save_snapshot
 
 PROGRESS_SECONDS = 1.0  # between two words about a pack
@@ -103,7 +99,7 @@ class PackTraining:
         save_snapshot(self.folder, pack.name, self.engine.iterations, self.engine.save(), about)
 
     def finish(self) -> None:
-        """Write the runs, then clear away what was needed only on the way."""
+        """Write the runs, then clear away what was needed only on the way; a pack cut short leaves what it has."""
         for p, run in enumerate(self.pack.runs):
             if self.keep_policies:
                 save_policy(self.folder, run, self.engine.weights(p))
@@ -119,11 +115,12 @@ class PackTraining:
         row |= {
             "updates": self.engine.updates,
             "engine": self.engine.name,
-            "status": "diverged" if pack.errors[p] else "done",
+            "status": "diverged" if pack.errors[p] else "done" if self.finished else "stopped",
             "error": pack.errors[p],
             "started_at": datetime.fromisoformat(pack.started_at),
         }
-        return RunFile(row, [common | step for step in pack.curves[p]], run.model_dump(mode="json"))
+        curve = curve_table([common | step for step in pack.curves[p]])
+        return RunFile(row, curve, run.model_dump(mode="json"))
 
     def _write_progress(self) -> None:
         pack, engine = self.pack, self.engine
@@ -181,24 +178,3 @@ def summary(curve: list[Row]) -> dict[str, Any]:
         "env_steps": curve[-1]["env_steps"],
         "seconds": sum(float(row["seconds"] or 0.0) for row in curve),
     }
-
-
-def provenance() -> dict[str, Any]:
-    """Where, when and by what a run was finished."""
-    return {
-        "finished_at": datetime.now(UTC),
-        "host": platform.node(),
-        "package_version": version("mulex"),
-        "git_commit": git_commit(),
-        "schema_version": SCHEMA_VERSION,
-    }
-
-
-@cache
-def git_commit() -> str | None:
-    """The commit of the checkout that this package runs from, if it is one."""
-    command = ["git", "-C", str(Path(__file__).parent), "rev-parse", "HEAD"]
-    try:
-        return subprocess.run(command, capture_output=True, text=True, check=True, timeout=10).stdout.strip()
-    except (OSError, subprocess.SubprocessError):
-        return None

@@ -50,6 +50,12 @@ class NaiveWorld:
             return not self.held["KEY_2"]
         return False
 
+    def is_free(self, cell):
+        """Whether a ghost can be there; outside of the map there is nothing."""
+        row, col = cell
+        inside = 0 <= row <= 2 * self.w + 2 and 0 <= col <= 2 * self.w + 2
+        return inside and not self.is_wall(cell) and not self.is_closed_door(cell)
+
     def step(self, action, ghost_directions=()):
         """Move the agent, then every ghost in its direction; returns the reward and whether the game is over."""
         agent_was = self.position, self.world
@@ -57,7 +63,7 @@ class NaiveWorld:
         for i, direction in enumerate(ghost_directions):
             ghost_was = self.ghosts[i]
             ahead = neighbour(ghost_was, direction)
-            if not self.is_wall(ahead) and not self.is_closed_door(ahead):
+            if self.is_free(ahead):
                 self.ghosts[i] = ahead
             if self.world == 1:
                 continue

@@ -34,11 +34,18 @@ def crash():
     raise RuntimeError("a bug")
 
 
+@click.command("stop")
+def stop():
+    """Somebody presses control-C."""
+    raise KeyboardInterrupt
+
+
 @pytest.fixture
 def run(monkeypatch, capsys):
-    """Run the command here, with two failing sub-commands: its exit code and what it wrote."""
+    """Run the command here, with sub-commands that fail: its exit code and what it wrote."""
     monkeypatch.setitem(cli.COMMANDS, "fail", ("tests.test_cli:fail", "fails"))
     monkeypatch.setitem(cli.COMMANDS, "crash", ("tests.test_cli:crash", "crashes"))
+    monkeypatch.setitem(cli.COMMANDS, "stop", ("tests.test_cli:stop", "stops"))
 
     def run(*arguments):
         monkeypatch.setattr(sys, "argv", ["mulex", *arguments])
@@ -99,6 +106,13 @@ def test_a_users_mistake_is_one_line_and_exits_with_2(run):
     assert code == 2
     assert out == ""
     assert err == "Error: spec.yaml, line 3: 'roms' is no setting; did you mean 'rooms'?\n"
+
+
+def test_an_interruption_exits_with_130(run):
+    code, out, err = run("stop")
+    assert code == 130
+    assert out == ""
+    assert "Traceback" not in err
 
 
 def test_our_own_mistake_is_not_hidden(run, monkeypatch):

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from mulex.config import RESERVED_NAMES
 from mulex.folder import open_folder
-from mulex.run_file import DamagedRunFile, RunFile, collect_tables, read_run_file, write_run_file
+from mulex.run_file import Collected, DamagedRunFile, RunFile, collect_tables, curve_table, read_run_file, write_run_file
 from mulex.schema import CURVES, HYPERPARAMETERS, RUNS
 
 MOMENT = datetime(2026, 1, 2, 3, 4, 5, 678, tzinfo=UTC)
@@ -26,7 +26,7 @@ def finished(run: str = "r1", method: str = "mulex", seed: int = 0, **more: Any)
         for i in (1, 2, 3)
     ]
     row = common | {"learning_rate": 1e-3, "auc": 2 / 3, "started_at": MOMENT, "finished_at": MOMENT} | more
-    return RunFile(row, curve, {"seed": seed})
+    return RunFile(row, curve_table(curve), {"seed": seed})
 
 
 def test_what_is_written_is_read(tmp_path: Path) -> None:
@@ -34,8 +34,8 @@ def test_what_is_written_is_read(tmp_path: Path) -> None:
     back = read_run_file(open_folder(tmp_path), write_run_file(open_folder(tmp_path), run))
     assert back.row == run.row
     assert back.config == run.config
-    filled = [{name: row.get(name) for name in (*CURVES.names, "loss_task")} for row in run.curve]
-    assert back.curve == filled
+    assert back.curve.equals(run.curve)
+    assert back.curve["loss_task"].to_pylist() == [0.1 * i for i in (1, 2, 3)]
 
 
 @settings(max_examples=150, deadline=None)
@@ -59,7 +59,7 @@ def test_tables_have_every_column_with_its_type(tmp_path: Path) -> None:
     write_run_file(open_folder(tmp_path), finished("b", "additive", beta=2.0))
     write_run_file(open_folder(tmp_path), finished("c", "mulex", seed=1))
     write_run_file(open_folder(tmp_path), finished("a", "mulex", curiosity=0.5))
-    assert collect_tables(open_folder(tmp_path)) == (3, 9)
+    assert collect_tables(open_folder(tmp_path)) == Collected(3, 9, [])
     runs, curves = pq.read_table(tmp_path / "runs.parquet"), pq.read_table(tmp_path / "curves.parquet")
     for field in RUNS:
         assert runs.schema.field(field.name).type == field.type
@@ -79,3 +79,15 @@ def test_tables_read_with_pandas(tmp_path: Path) -> None:
 
 def test_names_that_a_hyperparameter_may_not_have_are_the_columns() -> None:
     assert set(RESERVED_NAMES) == set(RUNS.names) - set(HYPERPARAMETERS)
+
+
+def test_a_damaged_run_is_left_out_of_the_tables_and_named(tmp_path: Path) -> None:
+    name = write_run_file(open_folder(tmp_path), finished("a"))
+    write_run_file(open_folder(tmp_path), finished("b"))
+    (tmp_path / name).write_bytes(b"PAR1")
+    assert collect_tables(open_folder(tmp_path)) == Collected(1, 3, [name])
+
+
+def test_no_runs_make_empty_tables(tmp_path: Path) -> None:
+    assert collect_tables(open_folder(tmp_path)) == Collected(0, 0, [])
+    assert pq.read_table(tmp_path / "runs.parquet").schema.names == RUNS.names

@@ -22,7 +22,7 @@ class Outcome(NamedTuple):
 
 
 class WorldPack:
-    """The changing part of P worlds. Ended episodes wait for `restart`, so that the last state can be seen."""
+    """The changing part of P worlds. `advance` restarts ended episodes; after `step` their last state can be seen."""
 
     def __init__(self, world: World, keys: np.ndarray) -> None:
         """`keys` (P,) uint64 are the members' ghost streams."""
@@ -64,6 +64,14 @@ class WorldPack:
             terminal |= caught
         truncated = (self.steps >= self._limit) > terminal  # late, and not over
         return Outcome(reward, terminal, truncated)
+
+    def advance(self, actions: np.ndarray) -> Outcome:
+        """A step, and a new episode at once for every member whose episode ended with it."""
+        outcome = self.step(actions)
+        ended = outcome.terminal | outcome.truncated
+        if ended.any():
+            self.restart(ended)
+        return outcome
 
     def frames(self) -> np.ndarray:
         """What each member sees now: (P, *frame_shape) uint8."""

@@ -1,0 +1,32 @@
+"""Where, when and by what a run was finished."""
+
+import platform
+import subprocess
+from datetime import UTC, datetime
+from functools import cache
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any
+
+from mulex.schema import SCHEMA_VERSION
+
+
+def provenance() -> dict[str, Any]:
+    """The columns of `runs` that say so."""
+    return {
+        "finished_at": datetime.now(UTC),
+        "host": platform.node(),
+        "package_version": version("mulex"),
+        "git_commit": git_commit(),
+        "schema_version": SCHEMA_VERSION,
+    }
+
+
+@cache
+def git_commit() -> str | None:
+    """The commit of the checkout that this package runs from, if it is one."""
+    command = ["git", "-C", str(Path(__file__).parent), "rev-parse", "HEAD"]
+    try:
+        return subprocess.run(command, capture_output=True, text=True, check=True, timeout=10).stdout.strip()
+    except (OSError, subprocess.SubprocessError):
+        return None

@@ -1,0 +1,157 @@
+"""How a sweep stands, read from its folder alone: so a live one and a dead one look the same from any terminal."""
+
+import json
+import statistics
+import time
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from typing import Any
+
+from mulex.folder import Folder
+from mulex.run_file import DamagedRunFile, read_run_file
+from sweeps.launch import make_plan
+from sweeps.plan import PlannedRun
+from sweeps.spec import Spec
+
+STILL_ALIVE = 120.0  # seconds since a pack last said something
+
+
+@dataclass(frozen=True)
+class Finished:
+    """What the board remembers of a run file."""
+
+    status: str
+    error: str | None
+    score: float  # normalised AUC, or the plain one where there is no ideal return
+    seconds: float
+    finished_at: datetime
+
+
+@dataclass
+class Line:
+    """One method in one world."""
+
+    world: str
+    method: str
+    done: int = 0
+    running: int = 0
+    failed: int = 0
+    pending: int = 0
+    scores: list[float] = field(default_factory=list)
+
+    @property
+    def best(self) -> float | None:
+        return max(self.scores, default=None)
+
+    @property
+    def median(self) -> float | None:
+        return statistics.median(self.scores) if self.scores else None
+
+
+@dataclass(frozen=True)
+class Standing:
+    """The whole sweep at one moment."""
+
+    lines: list[Line]
+    packs: list[dict[str, Any]]  # what each running pack last said
+    failures: list[tuple[PlannedRun, Finished]]
+    damaged: list[str]
+    seconds_a_run: float | None
+
+    def count(self, name: str) -> int:
+        """Over all lines."""
+        return sum(getattr(line, name) for line in self.lines)
+
+    @property
+    def total(self) -> int:
+        return sum(line.done + line.running + line.failed + line.pending for line in self.lines)
+
+
+class Board:
+    """Reads a sweep's folder again and again; a run file is read once."""
+
+    def __init__(self, spec: Spec, folder: Folder) -> None:
+        self.spec, self.folder = spec, folder
+        self.runs = self._planned()
+        self.finished: dict[str, Finished] = {}
+        self.damaged: list[str] = []
+
+    def _planned(self) -> dict[str, PlannedRun]:
+        return {run.run_id: run for run in make_plan(self.spec, self.folder).runs()}
+
+    def refresh(self) -> Standing:
+        """Look at what is new."""
+        if self.spec.search.algorithm == "tpe":
+            self.runs = self._planned()
+        for name in self.folder.list("runs"):
+            run_id = name.rpartition("/")[2].removesuffix(".parquet")
+            if run_id in self.runs and run_id not in self.finished and name not in self.damaged:
+                self._read(name, run_id)
+        return self._standing(self._progress())
+
+    def _read(self, name: str, run_id: str) -> None:
+        try:
+            row = read_run_file(self.folder, name).row
+        except DamagedRunFile:
+            self.damaged.append(name)
+        except FileNotFoundError:
+            return
+        else:
+            score = row["normalised_auc"] if row.get("normalised_auc") is not None else row.get("auc")
+            self.finished[run_id] = Finished(
+                row["status"], row["error"], float(score or 0.0), float(row.get("seconds") or 0.0), row["finished_at"]
+            )
+
+    def _progress(self) -> list[dict[str, Any]]:
+        packs = []
+        for name in self.folder.list("progress"):
+            try:
+                said = json.loads(self.folder.read(name))
+            except (FileNotFoundError, ValueError):
+                continue
+            age = (datetime.now(UTC) - datetime.fromisoformat(said["updated_at"])).total_seconds()
+            if age < STILL_ALIVE and any(run in self.runs and run not in self.finished for run in said["runs"]):
+                packs.append(said | {"age": age})
+        return packs
+
+    def _standing(self, packs: list[dict[str, Any]]) -> Standing:
+        running = {run for pack in packs for run in pack["runs"]}
+        search = self.spec.search
+        each = search.draws * search.seeds
+        lines = {(w, m): Line(w, m, pending=each) for w in self.spec.worlds for m in self.spec.methods}
+        failures = []
+        for run_id, run in self.runs.items():
+            line = lines[run.world, run.method]
+            finished = self.finished.get(run_id)
+            line.pending -= finished is not None or run_id in running
+            if finished is None:
+                line.running += run_id in running
+            elif finished.status in ("done", "stopped"):
+                line.done += 1
+                line.scores += [finished.score] if finished.status == "done" else []
+            else:
+                line.failed += 1
+                failures.append((run, finished))
+        spent = [finished.seconds for finished in self.finished.values() if finished.status == "done"]
+        return Standing(list(lines.values()), packs, failures, self.damaged, statistics.fmean(spent) if spent else None)
+
+
+class Pace:
+    """Runs an hour and the time left, from what happened while somebody watched."""
+
+    def __init__(self) -> None:
+        self._began = time.monotonic()
+        self._first: float | None = None
+
+    def estimate(self, standing: Standing) -> tuple[float | None, float | None]:
+        """Runs an hour and seconds left; parts of runs count by their iterations."""
+        partly = sum(len(p["runs"]) * p["iteration"] / p["iterations"] for p in standing.packs)
+        amount = standing.count("done") + standing.count("failed") + partly
+        if self._first is None:
+            self._first = amount
+        spent = time.monotonic() - self._began
+        gained = amount - self._first
+        if spent < 2 or gained <= 0:
+            return None, None
+        rate = gained / spent
+        return rate * 3600, (standing.total - amount) / rate

@@ -1,0 +1,153 @@
+"""Launch a sweep: what the spec plans, minus what the store has, packed and handed to a fresh Tuner.
+
+Resuming after any loss, adding draws or seeds, and trying failures again are all this one call.
+"""
+
+import signal
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from types import FrameType
+from typing import Any
+
+from mulex.folder import Folder
+from mulex.run_file import collect_tables
+from sweeps.cluster_choice import Cluster
+from sweeps.draws import draw_values
+from sweeps.packs import FixedPacks, Packs
+from sweeps.plan import Plan, PlannedPack, PlannedRun
+from sweeps.spec import Spec
+from sweeps.store import move_aside, record_failure, take_stock
+
+
+def make_plan(spec: Spec, folder: Folder) -> Plan:
+    """Every run of a spec; of an adaptive search, every run that was asked for so far."""
+    search = spec.search
+    if search.algorithm == "tpe":
+        from sweeps.adaptive import read_ledger
+
+        return Plan(spec, read_ledger(folder, spec))
+    return Plan(
+        spec,
+        {
+            method: draw_values(search.algorithm, search.seed, method, spec.space(method), search.draws)
+            for method in spec.methods
+        },
+    )
+
+
+class Interruption:
+    """Ctrl-C once asks for snapshots and a stop; twice ends at once."""
+
+    def __init__(self) -> None:
+        self.asked = False
+
+    def _hear(self, number: int, frame: FrameType | None) -> None:
+        if self.asked:
+            raise KeyboardInterrupt
+        self.asked = True
+
+    @contextmanager
+    def listening(self) -> Iterator["Interruption"]:
+        before = {number: signal.signal(number, self._hear) for number in (signal.SIGINT, signal.SIGTERM)}
+        try:
+            yield self
+        finally:
+            for number, handler in before.items():
+                signal.signal(number, handler)
+
+
+@dataclass(frozen=True)
+class Ended:
+    """How a launch ended; what came of its runs is in the store."""
+
+    interrupted: bool
+    storage_error: str | None
+
+
+class Launch:
+    """One launch of a sweep: from what is missing to the tables. The caller holds the lease and shows the progress."""
+
+    def __init__(self, spec: Spec, folder: Folder, cluster: Cluster, interruption: Interruption) -> None:
+        self.spec, self.folder, self.cluster, self.interruption = spec, folder, cluster, interruption
+        self.plan = make_plan(spec, folder)
+        self.spec_hash = spec.outcome_hash()
+        self.storage_error: str | None = None
+
+    def run(self) -> Ended:
+        """Train what is missing, and what failed once more."""
+        stock = take_stock(self.folder, self.plan)
+        move_aside(self.folder, stock.damaged)
+        wanted = [*stock.missing, *stock.failed]
+        if wanted or self._asks_for_more():
+            self._train(wanted)
+        collect_tables(self.folder)
+        return Ended(self.interruption.asked, self.storage_error)
+
+    def _asks_for_more(self) -> bool:
+        return any(len(values) < self.spec.search.draws for values in self.plan.values.values())
+
+    def _train(self, wanted: list[PlannedRun]) -> None:
+        """All packs; those that fail as a whole once more run by run, so that only the guilty runs are lost."""
+        from sweeps.tuning import connected
+
+        with connected(self.cluster):
+            packs, failed = self._first_round(wanted)
+            self._record(packs, failed)
+            alone = [
+                PlannedPack(pack.world, pack.method, (run,))
+                for pack in packs
+                if pack.name in failed and len(pack.runs) > 1
+                for run in pack.runs
+            ]
+            if alone and not self._stops():
+                self._record(alone, self._fit(FixedPacks([self._config(pack) for pack in alone])))
+
+    def _first_round(self, wanted: list[PlannedRun]) -> tuple[list[PlannedPack], dict[str, str]]:
+        if self.spec.search.algorithm == "tpe":
+            from sweeps.adaptive import AdaptivePacks
+
+            adaptive = AdaptivePacks(self.plan, self.folder, self._config)
+            failed = self._fit(adaptive)
+            return list(adaptive.packs.values()), failed
+        packs = self.plan.packs(wanted, self.spec.execution.draws_per_pack)
+        return packs, self._fit(FixedPacks([self._config(pack) for pack in packs]))
+
+    def _record(self, packs: list[PlannedPack], failed: dict[str, str]) -> None:
+        """Write down the failure of runs that were alone in their pack."""
+        for pack in packs:
+            if pack.name in failed and len(pack.runs) == 1:
+                record_failure(self.folder, self.plan, pack.runs[0], failed[pack.name], self.spec_hash)
+
+    def _stops(self) -> bool:
+        return self.interruption.asked or self.storage_error is not None
+
+    def _fit(self, packs: Packs) -> dict[str, str]:
+        """Hand packs to a fresh Tuner: gives the names of those that failed, and why."""
+        from sweeps.tuning import fit
+
+        ended = fit(packs, self.spec, f"{self._place()}/logs", self._stops)
+        self.storage_error = self.storage_error or ended.storage_error
+        return ended.failed
+
+    def _place(self) -> str:
+        """The folder as workers find it."""
+        return self.folder.url if "://" in self.folder.url else str(Path(self.folder.url).resolve())
+
+    def _config(self, pack: PlannedPack) -> dict[str, Any]:
+        """What a trial is given."""
+        execution = self.spec.execution
+        resources = {"CPU": execution.cpus_per_pack, "GPU": execution.gpus_per_pack, **execution.resources}
+        return {
+            "name": pack.name,
+            "pack": self.plan.payload(pack),
+            "sweep": self.spec.name,
+            "spec_hash": self.spec_hash,
+            "folder": self._place(),
+            "engine": execution.engine,
+            "device": execution.device,
+            "keep_policies": execution.keep_policies,
+            "checkpoint_every": execution.checkpoint_every,
+            "resources": {name: amount for name, amount in resources.items() if amount},
+        }

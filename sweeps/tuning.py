@@ -1,0 +1,157 @@
+"""Ray Tune as the executor: a queue of packs in, the names of failed ones out."""
+
+import logging
+import os
+import tempfile
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from typing import Any
+
+os.environ.setdefault("TUNE_DISABLE_AUTO_CALLBACK_LOGGERS", "1")  # they halve the rate and fill the disk
+os.environ.setdefault("TUNE_DISABLE_SIGINT_HANDLER", "1")  # Ctrl-C is heard by the launch
+os.environ.setdefault("TUNE_GLOBAL_CHECKPOINT_S", "1000000")  # the store is the truth, not Tune's state
+os.environ.setdefault("RAY_AIR_NEW_OUTPUT", "0")
+os.environ.setdefault("RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO", "0")
+
+import ray
+from ray import tune
+from ray.tune.search import Searcher
+
+from mulex.errors import UserError
+from sweeps.cluster_choice import Cluster
+from sweeps.packs import Packs
+from sweeps.spec import Spec
+from sweeps.trainable import PackTrainable, begin_training
+from sweeps.tune_extras import make_callbacks, make_scheduler
+
+
+@contextmanager
+def connected(cluster: Cluster) -> Iterator[None]:
+    """Join a Ray cluster, or start an embedded one."""
+    if ray.is_initialized():
+        yield
+        return
+    settings: dict[str, Any] = {"log_to_driver": False, "logging_level": logging.ERROR}
+    if cluster.address is None:
+        settings |= {"num_cpus": cluster.cpus, "include_dashboard": cluster.dashboard}
+    try:
+        context = ray.init(address=cluster.address or "local", **settings)
+    except (ConnectionError, ValueError, RuntimeError) as error:
+        raise UserError(f"--address {cluster.address}: no Ray cluster answers there ({error})") from None
+    if cluster.dashboard and context.dashboard_url:
+        print(f"Ray dashboard: http://{context.dashboard_url}", flush=True)
+    try:
+        yield
+    finally:
+        ray.shutdown()
+
+
+class PackQueue(Searcher):
+    """Gives Tune one pack after another."""
+
+    def __init__(self, packs: Packs) -> None:
+        super().__init__()
+        self._packs = packs
+        self._names: dict[str, str] = {}
+
+    def suggest(self, trial_id: str) -> dict[str, Any] | None:
+        config = self._packs.next()
+        if config is None:
+            return Searcher.FINISHED  # type: ignore[return-value]  # a word that Tune looks for
+        self._names[trial_id] = config["name"]
+        return config
+
+    def on_trial_complete(self, trial_id: str, result: dict[str, Any] | None = None, error: bool = False) -> None:
+        if trial_id in self._names:
+            self._packs.ended(self._names.pop(trial_id))
+
+    def save(self, checkpoint_path: str) -> None:
+        """The store knows what is done."""
+
+    def restore(self, checkpoint_path: str) -> None:
+        """A fresh Tuner is made for what is missing."""
+
+
+@dataclass
+class Fitted:
+    """What Tune had to say."""
+
+    failed: dict[str, str] = field(default_factory=dict)
+    storage_error: str | None = None
+
+
+class Watch(tune.Stopper):
+    """Stops everything when asked to, or when the storage cannot be written."""
+
+    def __init__(self, stops: Callable[[], bool], fitted: Fitted) -> None:
+        self._stops, self._fitted = stops, fitted
+
+    def __call__(self, trial_id: str, result: dict[str, Any]) -> bool:
+        if "storage_error" in result:
+            self._fitted.storage_error = result["storage_error"]
+        return False
+
+    def stop_all(self) -> bool:
+        return self._stops() or self._fitted.storage_error is not None
+
+
+def fit(packs: Packs, spec: Spec, logs: str, stops: Callable[[], bool]) -> Fitted:
+    """Train packs with a fresh Tuner; what loggers write, if the spec names any, goes to `logs`."""
+    fitted, execution = Fitted(), spec.execution
+    with tempfile.TemporaryDirectory(prefix="mulex-tune-") as scratch:
+        tuner = tune.Tuner(
+            PackTrainable,
+            tune_config=tune.TuneConfig(
+                search_alg=PackQueue(packs),
+                num_samples=packs.total(),
+                scheduler=make_scheduler(spec),
+                max_concurrent_trials=_concurrency(spec),
+                reuse_actors=True,
+                trial_name_creator=_trial_name,
+                trial_dirname_creator=_trial_name,
+            ),
+            run_config=tune.RunConfig(
+                name="packs",
+                storage_path=logs if execution.callbacks else scratch,
+                failure_config=tune.FailureConfig(max_failures=execution.max_failures),
+                checkpoint_config=tune.CheckpointConfig(checkpoint_at_end=False),
+                stop=Watch(stops, fitted),
+                callbacks=make_callbacks(execution.callbacks, spec.name),
+                verbose=0,
+            ),
+        )
+        results = tuner.fit()
+        for i in range(len(results)):
+            _look_at(results[i], fitted, stops)
+    return fitted
+
+
+def _look_at(result: tune.Result, fitted: Fitted, stops: Callable[[], bool]) -> None:
+    """Note what failed, and close packs that a scheduler stopped early."""
+    if not result.config:
+        return
+    if result.error is not None:
+        fitted.failed[result.config["name"]] = what_happened(result.error)
+    elif not (result.metrics or {}).get("done") and fitted.storage_error is None and not stops():
+        training = begin_training(result.config)
+        training.begin()
+        training.finish()
+
+
+def what_happened(error: Exception) -> str:
+    """The line of a worker's traceback that says it."""
+    lines = [line.strip() for line in str(error).splitlines() if line.strip()]
+    return lines[-1] if lines else repr(error)
+
+
+def _trial_name(trial: Any) -> str:
+    return str(trial.config["name"])
+
+
+def _concurrency(spec: Spec) -> int | None:
+    """An adaptive search asks only for as many draws as can be trained at once, so that it knows the most."""
+    execution = spec.execution
+    if spec.search.algorithm != "tpe" or execution.max_concurrent is not None:
+        return execution.max_concurrent
+    return max(1, int(ray.cluster_resources().get("CPU", 1) // max(execution.cpus_per_pack, 1e-9)))

@@ -1,0 +1,223 @@
+"""Small runs for the agents' tests: tiny worlds, few steps, rings that wrap."""
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from functools import partial
+from math import sqrt
+from typing import Any
+
+import numpy as np
+import torch
+
+from mulex.bonus import simhash
+from mulex.config import GridWorldConfig, MethodConfig, RunConfig, TrainingConfig, WorldConfig
+from mulex.losses import Target
+from mulex.methods import METHODS, make_run, with_bonus
+from mulex.replay import Batch
+from mulex.torch_engine import Row, TorchEngine
+from mulex.worlds.interface import Outcome
+
+METHOD_NAMES = tuple(METHODS)
+FLAVOURS = ("dqn", "rainbow")
+TINY_WORLD = GridWorldConfig(map="two_rooms", room_size=3, time_limit=25)
+TINY_TRAINING: dict[str, Any] = {
+    "iterations": 3,
+    "steps_per_iteration": 60,
+    "warm_up": 20,
+    "batch_size": 8,
+    "replay_size": 100,
+    "target_period": 20,
+    "hidden": 16,
+}
+SHARED = {"learner.steps", "replay.written", "priorities.range"}  # equal for all members, without an axis P
+RAGGED = {"worlds.played": "worlds.lengths", "bonus.simhash.seen": "bonus.simhash.kinds"}
+
+
+@dataclass(frozen=True)
+class Case:
+    """A kind of run: everything but the members' own values."""
+
+    method: str = "mulex"
+    world: WorldConfig = TINY_WORLD
+    bonus: str = "oracle"
+    training: dict[str, Any] = field(default_factory=dict)
+    composed: MethodConfig | None = None
+
+    def recipe(self) -> MethodConfig:
+        return self.composed or with_bonus(METHODS[self.method], self.bonus)
+
+    def run(self, seed: int = 0, **values: float) -> RunConfig:
+        training = TrainingConfig(**TINY_TRAINING | self.training)
+        return make_run(self.world, self.method, training, values, seed, self.recipe())
+
+    def members(self, count: int = 8) -> list[RunConfig]:
+        """Runs that differ in every value that may differ."""
+        return [self.run(seed=10 + k, **self._values(k)) for k in range(count)]
+
+    def _values(self, k: int) -> dict[str, float]:
+        every = {
+            "learning_rate": 1e-4 * (k + 1),
+            "epsilon": 0.05 + 0.1 * k,
+            "beta": 0.3 * (k + 1),
+            "p_task": 0.9 - 0.1 * k,
+            "p_1": 0.1 + 0.1 * k,
+            "gamma_steps": 0.5 + 0.06 * k,
+        }
+        return {name: every[name] for name in self.recipe().hyperparameters}
+
+
+def train(runs: list[RunConfig], iterations: int) -> tuple[TorchEngine, list[list[Row]]]:
+    """A trained engine and its rows by iteration and member, without the time they took."""
+    engine = TorchEngine(runs)
+    return engine, more(engine, iterations)
+
+
+def more(engine: TorchEngine, iterations: int) -> list[list[Row]]:
+    """Train on."""
+    return [[without_seconds(row) for row in engine.iterate()] for _ in range(iterations)]
+
+
+def without_seconds(row: Row) -> Row:
+    return {name: value for name, value in row.items() if name != "seconds"}
+
+
+def member_state(engine: TorchEngine, k: int) -> dict[str, np.ndarray]:
+    """All that a snapshot holds of one member."""
+    arrays = engine.save()
+    ragged = {name: _part(array, arrays[RAGGED[name]], k) for name, array in arrays.items() if name in RAGGED}
+    if "bonus.simhash.codes" in arrays:
+        codes = arrays.pop("bonus.simhash.codes").reshape(-1, 32)
+        ragged["bonus.simhash.codes"] = _part(codes, arrays["bonus.simhash.kinds"], k)
+    whole = {name for name in arrays if name in SHARED or name.startswith("counter.")}
+    rest = {name: array if name in whole else array[k] for name, array in arrays.items() if name not in ragged}
+    return rest | ragged | {f"weights.{name}": array for name, array in engine.weights(k).items()}
+
+
+def _part(array: np.ndarray, lengths: np.ndarray, k: int) -> np.ndarray:
+    end = int(lengths[: k + 1].sum())
+    return array[end - int(lengths[k]) : end]
+
+
+def assert_same_arrays(found: dict[str, np.ndarray], expected: dict[str, np.ndarray]) -> None:
+    """Equal names, types, shapes and bits."""
+    assert found.keys() == expected.keys()
+    for name in found:
+        assert found[name].dtype == expected[name].dtype, name
+        assert found[name].shape == expected[name].shape, name
+        assert found[name].tobytes() == expected[name].tobytes(), name
+
+
+@dataclass(frozen=True)
+class Step:
+    """What one training step did in the worlds of a pack, as the worlds themselves tell it."""
+
+    before: np.ndarray  # (P, D)
+    actions: np.ndarray
+    outcome: Outcome
+    after: np.ndarray
+
+    @property
+    def ended(self) -> np.ndarray:
+        return self.outcome.terminal | self.outcome.truncated
+
+
+@dataclass(frozen=True)
+class Update:
+    """What one update learned from."""
+
+    at: int  # training steps done before it
+    batches: list[Batch]
+    targets: dict[int, Target] = field(default_factory=dict)  # by head
+
+
+class Watch:
+    """Listens to an engine: every step of its worlds, and every target that its heads are given."""
+
+    def __init__(self, engine: TorchEngine) -> None:
+        self.engine = engine
+        self.steps: list[Step] = []
+        self.updates: list[Update] = []
+        self._wrap(engine.worlds, "step", self._on_step)
+        self._wrap(engine.learner, "update", self._on_update)
+        for h, head in enumerate(engine.learner.heads):
+            self._wrap(head, "learn", partial(self._on_learn, h))
+
+    def _wrap(self, owner: Any, name: str, listener: Callable[..., Any]) -> None:
+        setattr(owner, name, partial(listener, getattr(owner, name)))
+
+    def _on_step(self, step: Callable[..., Outcome], actions: np.ndarray) -> Outcome:
+        before = self.engine.worlds.observe()
+        outcome = step(actions)
+        self.steps.append(Step(before, actions.copy(), outcome, self.engine.worlds.observe()))
+        return outcome
+
+    def _on_update(self, update: Callable[..., Any], batches: list[Batch], importance: list[Any]) -> Any:
+        self.updates.append(Update(len(self.steps), batches))
+        return update(batches, importance)
+
+    def _on_learn(self, h: int, learn: Callable[..., Any], out: Any, target_out: Any, target: Target) -> Any:
+        self.updates[-1].targets[h] = target
+        return learn(out, target_out, target)
+
+    def place(self, update: Update, slot: int) -> int:
+        """Which step stands in a slot of the ring at an update: the last one that was written there."""
+        size = self.engine.replay.size
+        return max(place for place in range(update.at) if place % size == slot)
+
+
+def naive_target(watch: Watch, update: Update, head: int, p: int, slot: int, n: int) -> tuple[float, float]:
+    """The discounted reward of a head and how much what follows counts, from the steps of the worlds alone."""
+    run = watch.engine.runs[p]
+    place = watch.place(update, slot)
+    total, follow = 0.0, 1.0
+    for i in range(n):
+        outcome = watch.steps[place + i].outcome
+        total += follow * naive_reward(watch, update, head, p, place + i)
+        follow *= run.discount
+        if outcome.terminal[p]:
+            return total, 0.0
+        if outcome.truncated[p]:
+            return total, follow if run.training.bootstrap_at_time_limit else 0.0
+    return total, follow
+
+
+def naive_reward(watch: Watch, update: Update, head: int, p: int, place: int) -> float:
+    """What a head is paid for a step: its shares of the task's reward and of the bonuses."""
+    run = watch.engine.runs[p]
+    total = 0.0
+    for signal, share in list(run.recipe.heads.values())[head].reward.items():
+        if signal == "task":
+            reward, clip = float(watch.steps[place].outcome.reward[p]), run.training.reward_clip or float("inf")
+            total += run.weight(share) * max(-clip, min(clip, reward))
+        else:
+            total += run.weight(share) * naive_bonus(watch, update, signal, p, place)
+    return total
+
+
+def naive_bonus(watch: Watch, update: Update, signal: str, p: int, place: int) -> float:
+    """1 / sqrt(N) of what a step's state counts as, N up to and with this step, or up to the update."""
+    training = watch.engine.run.training
+    steps = watch.steps[: update.at if training.bonus_at == "replay" else place + 1]
+    seen = [(step.before if training.bonus_of == "left" else step.after)[p] for step in steps]
+    if signal == "oracle":
+        kinds = [int(record[0]) for record in seen]
+    else:
+        kinds = [simhash(frame) for frame in watch.engine.worlds.frames(np.array(seen))]
+    return 1 / sqrt(kinds.count(kinds[place]))
+
+
+def check_targets(case: Case, iterations: int = 2) -> Watch:
+    """Every target of every update, of all heads and members, against the naive ones."""
+    engine = TorchEngine(case.members(3))
+    watch = Watch(engine)
+    more(engine, iterations)
+    for update in watch.updates:
+        for source, batch in zip(engine.learner.sources, update.batches, strict=True):
+            for h in source.heads:
+                expected = [
+                    [naive_target(watch, update, h, p, slot, source.n_step) for slot in slots]
+                    for p, slots in enumerate(batch.slot.tolist())
+                ]
+                found = torch.stack([update.targets[h].reward, update.targets[h].follow], dim=2)
+                np.testing.assert_allclose(found, expected, rtol=1e-5, atol=1e-6)
+    return watch
