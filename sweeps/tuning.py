@@ -2,6 +2,7 @@
 
 import logging
 import os
+import socket
 import tempfile
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -25,6 +26,8 @@ from sweeps.spec import Spec
 from sweeps.trainable import PackTrainable, begin_training
 from sweeps.tune_extras import make_callbacks, make_scheduler
 
+LONG_PACK = 500  # iterations of all its runs together: minutes, at about a second each
+
 
 @contextmanager
 def connected(cluster: Cluster) -> Iterator[None]:
@@ -32,6 +35,8 @@ def connected(cluster: Cluster) -> Iterator[None]:
     if ray.is_initialized():
         yield
         return
+    if cluster.address not in (None, "auto", "local"):
+        _check_listens(str(cluster.address))
     settings: dict[str, Any] = {"log_to_driver": False, "logging_level": logging.ERROR}
     if cluster.address is None:
         settings |= {"num_cpus": cluster.cpus, "include_dashboard": cluster.dashboard}
@@ -45,6 +50,17 @@ def connected(cluster: Cluster) -> Iterator[None]:
         yield
     finally:
         ray.shutdown()
+
+
+def _check_listens(address: str) -> None:
+    """Say at once when nobody is there; Ray itself would try for minutes."""
+    host, _, port = address.rpartition(":")
+    try:
+        if not host or not port.isdigit():
+            raise ValueError("needed is auto, or the head's HOST:PORT, for example 10.0.0.1:6379")
+        socket.create_connection((host, int(port)), timeout=10).close()
+    except (OSError, ValueError, OverflowError) as error:
+        raise UserError(f"--address {address}: no Ray cluster answers there ({error})") from None
 
 
 class PackQueue(Searcher):
@@ -107,7 +123,7 @@ def fit(packs: Packs, spec: Spec, logs: str, stops: Callable[[], bool]) -> Fitte
                 num_samples=packs.total(),
                 scheduler=make_scheduler(spec),
                 max_concurrent_trials=_concurrency(spec),
-                reuse_actors=True,
+                reuse_actors=not _packs_are_long(spec),
                 trial_name_creator=_trial_name,
                 trial_dirname_creator=_trial_name,
             ),
@@ -147,6 +163,13 @@ def what_happened(error: Exception) -> str:
 
 def _trial_name(trial: Any) -> str:
     return str(trial.config["name"])
+
+
+def _packs_are_long(spec: Spec) -> bool:
+    """Whether a worker process of its own, 2 to 3 s, is nothing to a pack; then the dashboard names it by its pack."""
+    runs = spec.search.seeds * spec.execution.draws_per_pack
+    iterations = min(spec.training_in(world).iterations for world in spec.worlds)
+    return runs * iterations >= LONG_PACK
 
 
 def _concurrency(spec: Spec) -> int | None:

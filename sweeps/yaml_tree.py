@@ -65,9 +65,9 @@ def read_yaml(text: str, source: str) -> Tree:
     """Read one document; `source` names it in messages."""
     if len(text) > LARGEST_TEXT:
         return _broken(Tree(source), 1, f"{len(text)} characters, allowed are {LARGEST_TEXT}")
-    for number, line in enumerate(text.split("\n"), start=1):
-        if len(line) > LONGEST_LINE:
-            return _broken(Tree(source), number, f"a line of {len(line)} characters, allowed are {LONGEST_LINE}")
+    for number, written in enumerate(text.split("\n"), start=1):
+        if len(written) > LONGEST_LINE:
+            return _broken(Tree(source), number, f"a line of {len(written)} characters, allowed are {LONGEST_LINE}")
     builder = _Builder(text, source)
     try:
         builder.document()
@@ -196,7 +196,7 @@ class _Builder:
         number = float(text)
         return number if abs(number) != float("inf") else self._unreadable(path, f"got {shown(text)}: too large")
 
-    def _whole(self, text: str, path: Path) -> int | None:
+    def _whole(self, text: str, path: Path) -> Any:
         number = int(text, 10 if _WHOLE.fullmatch(text) else 0)
         if abs(number) <= LARGEST_WHOLE:
             return number
@@ -208,6 +208,8 @@ class _Builder:
     def _note(self, path: Path, text: str) -> None:
         self.tree.problems.append(Problem(self._here(), path, text))
 
-    def _unreadable(self, path: Path, text: str) -> None:
+    def _unreadable(self, path: Path, text: str) -> Any:
+        """Null stands in for what has no value."""
         self._note(path, text)
         self.tree.unreadable.add(path)
+        return None
