@@ -14,6 +14,7 @@ COMMANDS = {
     "validate": ("sweeps.commands.validate:validate", "Check a spec and list everything that is wrong with it."),
     "collect": ("sweeps.commands.check:collect", "Make the two tables from the runs that are there."),
     "verify": ("sweeps.commands.check:verify", "Check every run file, and list what is missing."),
+    "starts": ("mulex.commands.starts:starts", "Measure kept policies from every late start state."),
     "play": ("mulex.commands.play:play", "Watch a policy in a world, play by hand, or draw a map."),
 }
 
@@ -53,12 +54,10 @@ def main() -> None:
     except click.Abort:
         sys.exit(130)
     except Exception as error:
-        from mulex.errors import UserError
-
-        if not isinstance(error, UserError):
+        if not hasattr(error, "exit_code"):  # every layer's own exceptions for a user's mistakes have one
             raise
         click.echo(f"Error: {error}", err=True)
-        sys.exit(2)
+        sys.exit(error.exit_code)
 
 
 if __name__ == "__main__":

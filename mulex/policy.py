@@ -9,10 +9,10 @@ import torch
 
 from mulex.config import RunConfig
 from mulex.errors import UserError
-from mulex.evaluation import Stacks
 from mulex.folder import Folder
 from mulex.learner import Learner
 from mulex.make_worlds import make_worlds
+from mulex.network import Workspace
 from mulex.worlds.interface import Worlds
 
 
@@ -25,7 +25,7 @@ def save_policy(folder: Folder, run: RunConfig, weights: dict[str, np.ndarray]) 
 
 
 class Policy:
-    """The greedy policy of a run's evaluated head, in one world."""
+    """The greedy policy of a run's evaluated head."""
 
     def __init__(self, run: RunConfig, weights: dict[str, torch.Tensor]) -> None:
         self.run = run
@@ -35,15 +35,18 @@ class Policy:
         for name, weight in weights.items():
             self._learner.weights[name].copy_(weight)
         self._head = list(run.recipe.heads).index(run.recipe.evaluate[0])
+        self._workspaces: dict[int, Workspace] = {}
 
     @torch.inference_mode()
     def actions(self, stacks: np.ndarray) -> np.ndarray:
-        """Greedy actions (1,) for stacks of records (1, C, D)."""
-        return self._learner.values(stacks)[self._head].argmax(axis=1)
-
-    def begin(self) -> Stacks:
-        """The stacks of an episode that begins now."""
-        return Stacks(self.worlds.observe(), self.stack)
+        """Greedy actions (N,) for stacks of records (N, C, D)."""
+        learner, n = self._learner, len(stacks)
+        if n not in self._workspaces:
+            self._workspaces[n] = Workspace(learner.shape, 1, n, (self._head,), learner.device)
+        workspace = self._workspaces[n]
+        learner.sight.show(stacks[None], workspace.input)
+        out = workspace.forward(learner.weights)[self._head]
+        return learner.heads[self._head].values(out)[0].argmax(1).numpy()
 
 
 def load_policy(path: Path) -> Policy:
@@ -52,9 +55,14 @@ def load_policy(path: Path) -> Policy:
         path = path.parents[2] / "policies" / f"{path.stem}.pt"
     if not path.is_file():
         raise UserError(f"{path}: no such policy; `mulex train` keeps one for every run under policies/")
+    return read_policy(path.read_bytes(), str(path))
+
+
+def read_policy(content: bytes, name: str) -> Policy:
+    """From the content of a policy file; `name` is for the message if it is none."""
     try:
-        content = torch.load(path, weights_only=True, map_location="cpu")
-        run = RunConfig.model_validate(json.loads(content["run"]))
+        plain = torch.load(io.BytesIO(content), weights_only=True, map_location="cpu")
+        run = RunConfig.model_validate(json.loads(plain["run"]))
     except Exception:
-        raise UserError(f"{path}: not a policy that this program wrote; name a file under policies/ or runs/") from None
-    return Policy(run, content["weights"])
+        raise UserError(f"{name}: not a policy that this program wrote; name a file under policies/ or runs/") from None
+    return Policy(run, plain["weights"])
