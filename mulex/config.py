@@ -284,15 +284,21 @@ class RunConfig(Settings):
             return self.training.discount
         return 1 - 0.15 / self.world.room_size if isinstance(self.world, GridWorldConfig) else 0.99
 
+    def canonical(self) -> dict[str, Any]:
+        """Plain data in which only what decides the outcome has an order: the heads have one, keys have none."""
+        plain = self.model_dump(mode="json")
+        plain["recipe"]["heads"] = list(plain["recipe"]["heads"].items())
+        return plain
+
     @property
     def run_id(self) -> str:
         """The same for equal configurations, whatever the order of their keys."""
-        return digest(self.model_dump(mode="json"))
+        return digest(self.canonical())
 
     @property
     def shape(self) -> str:
         """Runs of equal shape can be packed together."""
-        return digest(self.model_dump(mode="json", exclude={"values", "seed"}))
+        return digest({key: part for key, part in self.canonical().items() if key not in ("values", "seed")})
 
 
 def digest(plain: Any) -> str:

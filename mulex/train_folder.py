@@ -1,6 +1,7 @@
 """The folder that `mulex train` writes: a sweep of one draw a method, so that everything that reads sweeps reads it."""
 
 import io
+import re
 from typing import Any
 
 from ruamel.yaml import YAML
@@ -16,9 +17,9 @@ SPEC = "spec.yaml"
 
 
 def world_name(world: WorldConfig) -> str:
-    """A short name: w5, w10-hard, two_rooms3-ghosts1, or the environment's id."""
+    """A short name: w5, w10-hard, two_rooms3-ghosts1, or the environment's id as a file name."""
     if not isinstance(world, GridWorldConfig):
-        return world.id
+        return re.sub(r"[^A-Za-z0-9_.-]", "-", world.id)
     name = f"{'w' if world.map == 'montezuminha' else world.map}{world.room_size}"
     name += "-hard" if world.hard else ""
     name += f"-ghosts{world.ghosts}" if world.ghosts else ""
@@ -33,8 +34,14 @@ def spec_of(runs: list[RunConfig]) -> Plain:
         "worlds": {world_name(run.world): run.world.model_dump(mode="json", exclude_defaults=True)},
         "training": run.training.model_dump(mode="json", exclude_defaults=True),
         "search": {"draws": 1, "seeds": len(runs), "first_seed": run.seed},
-        "methods": {run.method: dict(run.values)},
+        "methods": {run.method: _bonus(run) | run.values},
     }
+
+
+def _bonus(run: RunConfig) -> Plain:
+    """A method's bonus, where it is not the oracle's."""
+    signals = run.recipe.signals
+    return {"bonus": signals[0]} if signals and signals[0] != "oracle" else {}
 
 
 def check_spec(folder: Folder, runs: list[RunConfig]) -> None:

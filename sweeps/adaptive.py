@@ -49,12 +49,13 @@ def optuna_distribution(distribution: Distribution) -> optuna.distributions.Base
 class Study:
     """The search of one method."""
 
-    def __init__(self, spec: Spec, method: str) -> None:
+    def __init__(self, spec: Spec, method: str, draws: int) -> None:
+        """`draws` were asked for by earlier launches; a study that begins after them must not repeat them."""
         space = spec.space(method)
         self.space = {name: d for name, d in space.items() if not d.is_constant}
         self.constants = {name: d.at(0.0) for name, d in space.items() if d.is_constant}
         self.distributions = {name: optuna_distribution(d) for name, d in self.space.items()}
-        seed = stream_key(f"sweep {spec.search.seed}/{method}", "tpe") % 2**32
+        seed = stream_key(f"sweep {spec.search.seed}/{method}", f"tpe {draws}") % 2**32
         self._study = optuna.create_study(sampler=optuna.samplers.TPESampler(seed=seed), direction="maximize")
         self._asked: dict[int, optuna.Trial] = {}
 
@@ -83,7 +84,7 @@ class AdaptivePacks:
 
     def __init__(self, plan: Plan, folder: Folder, to_config: Callable[[PlannedPack], dict[str, Any]]) -> None:
         self.plan, self.folder, self.to_config = plan, folder, to_config
-        self.studies = {method: Study(plan.spec, method) for method in plan.spec.methods}
+        self.studies = {method: Study(plan.spec, method, len(plan.values[method])) for method in plan.spec.methods}
         self.packs: dict[str, PlannedPack] = {}
         self._waiting: list[PlannedPack] = []
         self._open: dict[tuple[str, int], set[str]] = {}  # draw -> its packs that are not finished
@@ -118,7 +119,9 @@ class AdaptivePacks:
             self._tell(*key)
 
     def _take_up(self, method: str, draw: int) -> None:
-        missing = [run for run in self._runs(method, draw) if self._score(run) is None]
+        drawn = self.plan.values[method]
+        repeats = drawn[draw] in drawn[:draw]
+        missing = [] if repeats else [run for run in self._runs(method, draw) if self._score(run) is None]
         packs = self.plan.packs(missing, 1)
         self._open[method, draw] = {pack.name for pack in packs}
         self._waiting += packs

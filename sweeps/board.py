@@ -72,28 +72,35 @@ class Board:
 
     def __init__(self, spec: Spec, folder: Folder) -> None:
         self.spec, self.folder = spec, folder
-        self.runs = self._planned()
+        self._make_plan()
         self.finished: dict[str, Finished] = {}
         self.damaged: list[str] = []
 
-    def _planned(self) -> dict[str, PlannedRun]:
-        return {run.run_id: run for run in make_plan(self.spec, self.folder).runs()}
+    def _make_plan(self) -> None:
+        self.plan = make_plan(self.spec, self.folder)
+        self.runs = {run.run_id: run for run in self.plan.runs()}
 
     def refresh(self) -> Standing:
         """Look at what is new."""
         if self.spec.search.algorithm == "tpe":
-            self.runs = self._planned()
+            self._make_plan()
+        self.damaged = []
         for name in self.folder.list("runs"):
             run_id = name.rpartition("/")[2].removesuffix(".parquet")
-            if run_id in self.runs and run_id not in self.finished and name not in self.damaged:
+            if run_id in self.runs and not self._is_settled(run_id):
                 self._read(name, run_id)
         return self._standing(self._progress())
+
+    def _is_settled(self, run_id: str) -> bool:
+        """Whether its file stays as it is; a failed run is tried again by the next launch."""
+        return run_id in self.finished and self.finished[run_id].status != "failed"
 
     def _read(self, name: str, run_id: str) -> None:
         try:
             row = read_run_file(self.folder, name).row
         except DamagedRunFile:
             self.damaged.append(name)
+            self.finished.pop(run_id, None)
         except FileNotFoundError:
             return
         else:
@@ -116,14 +123,12 @@ class Board:
 
     def _standing(self, packs: list[dict[str, Any]]) -> Standing:
         running = {run for pack in packs for run in pack["runs"]}
-        search = self.spec.search
-        each = search.draws * search.seeds
-        lines = {(w, m): Line(w, m, pending=each) for w in self.spec.worlds for m in self.spec.methods}
+        lines = {(w, m): self._line(w, m) for w in self.spec.worlds for m in self.spec.methods}
         failures = []
         for run_id, run in self.runs.items():
             line = lines[run.world, run.method]
             finished = self.finished.get(run_id)
-            line.pending -= finished is not None or run_id in running
+            line.pending += finished is None and run_id not in running
             if finished is None:
                 line.running += run_id in running
             elif finished.status in ("done", "stopped"):
@@ -134,6 +139,11 @@ class Board:
                 failures.append((run, finished))
         spent = [finished.seconds for finished in self.finished.values() if finished.status == "done"]
         return Standing(list(lines.values()), packs, failures, self.damaged, statistics.fmean(spent) if spent else None)
+
+    def _line(self, world: str, method: str) -> Line:
+        """With what an adaptive search has not asked for yet as pending."""
+        search = self.spec.search
+        return Line(world, method, pending=(search.draws - len(self.plan.values[method])) * search.seeds)
 
 
 class Pace:

@@ -15,10 +15,11 @@ from mulex.folder import Folder
 from mulex.run_file import collect_tables
 from sweeps.cluster_choice import Cluster
 from sweeps.draws import draw_values
+from sweeps.lease import Lease
 from sweeps.packs import FixedPacks, Packs
 from sweeps.plan import Plan, PlannedPack, PlannedRun
 from sweeps.spec import Spec
-from sweeps.store import move_aside, record_failure, take_stock
+from sweeps.store import has_result, move_aside, record_failure, take_stock
 
 
 def make_plan(spec: Spec, folder: Folder) -> Plan:
@@ -69,8 +70,11 @@ class Ended:
 class Launch:
     """One launch of a sweep: from what is missing to the tables. The caller holds the lease and shows the progress."""
 
-    def __init__(self, spec: Spec, folder: Folder, cluster: Cluster, interruption: Interruption) -> None:
+    def __init__(
+        self, spec: Spec, folder: Folder, cluster: Cluster, interruption: Interruption, lease: Lease | None = None
+    ) -> None:
         self.spec, self.folder, self.cluster, self.interruption = spec, folder, cluster, interruption
+        self.lease = lease
         self.plan = make_plan(spec, folder)
         self.spec_hash = spec.outcome_hash()
         self.storage_error: str | None = None
@@ -82,7 +86,9 @@ class Launch:
         wanted = [*stock.missing, *stock.failed]
         if wanted or self._asks_for_more():
             self._train(wanted)
-        collect_tables(self.folder)
+        self._check_lease()
+        if self.storage_error is None:
+            collect_tables(self.folder)
         return Ended(self.interruption.asked, self.storage_error)
 
     def _asks_for_more(self) -> bool:
@@ -94,12 +100,14 @@ class Launch:
 
         with connected(self.cluster):
             packs, failed = self._first_round(wanted)
+            self._check_lease()
             self._record(packs, failed)
             alone = [
                 PlannedPack(pack.world, pack.method, (run,))
                 for pack in packs
                 if pack.name in failed and len(pack.runs) > 1
                 for run in pack.runs
+                if not has_result(self.folder, run)
             ]
             if alone and not self._stops():
                 self._record(alone, self._fit(FixedPacks([self._config(pack) for pack in alone])))
@@ -115,13 +123,18 @@ class Launch:
         return packs, self._fit(FixedPacks([self._config(pack) for pack in packs]))
 
     def _record(self, packs: list[PlannedPack], failed: dict[str, str]) -> None:
-        """Write down the failure of runs that were alone in their pack."""
+        """Write down the failure of runs that were alone; but a worker may die with its result already written."""
         for pack in packs:
-            if pack.name in failed and len(pack.runs) == 1:
+            if pack.name in failed and len(pack.runs) == 1 and not has_result(self.folder, pack.runs[0]):
                 record_failure(self.folder, self.plan, pack.runs[0], failed[pack.name], self.spec_hash)
 
     def _stops(self) -> bool:
-        return self.interruption.asked or self.storage_error is not None
+        lost = self.lease is not None and self.lease.lost.is_set()
+        return self.interruption.asked or self.storage_error is not None or lost
+
+    def _check_lease(self) -> None:
+        if self.lease is not None:
+            self.lease.check()
 
     def _fit(self, packs: Packs) -> dict[str, str]:
         """Hand packs to a fresh Tuner: gives the names of those that failed, and why."""

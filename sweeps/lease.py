@@ -6,6 +6,7 @@ import platform
 import threading
 import time
 import uuid
+from contextlib import suppress
 from datetime import UTC, datetime
 from types import TracebackType
 from typing import Any
@@ -50,8 +51,15 @@ class Lease:
     ) -> None:
         self._stop.set()
         self._thread.join()
-        if (_read(self.folder) or {}).get("holder") == self.holder:
-            self.folder.remove(NAME)
+        with suppress(OSError):  # storage that cannot be written keeps it until it expires
+            if (_read(self.folder) or {}).get("holder") == self.holder:
+                self.folder.remove(NAME)
+
+    def check(self) -> None:
+        """Raise SweepBusy if another launcher has taken the sweep over, as happens to one that was frozen."""
+        if self.lost.is_set() or (_read(self.folder) or {}).get("holder") != self.holder:
+            self.lost.set()
+            raise SweepBusy(f"{self.folder.url}: another launcher has taken this sweep over; this one leaves it alone")
 
     def _write(self) -> None:
         about = {"holder": self.holder, "pid": os.getpid(), "host": platform.node(), "boot": _boot()}

@@ -36,7 +36,7 @@ class Family:
     @cached_property
     def _text(self) -> tuple[str, str, str]:
         """The run's canonical text around its seed and its values; a test holds it to RunConfig.run_id."""
-        plain = self.run(dict(self.recipe.hyperparameters), 0).model_dump(mode="json")
+        plain = self.run(dict(self.recipe.hyperparameters), 0).canonical()
         text = {key: json.dumps(plain[key], sort_keys=True, separators=(",", ":")) for key in plain}
         return (
             f'{{"method":{text["method"]},"recipe":{text["recipe"]},"seed":',
@@ -89,7 +89,17 @@ class Plan:
         }
 
     def runs(self) -> Iterator[PlannedRun]:
-        """World by world, draw by draw, the methods in turn: so a sweep that is cut short is still balanced."""
+        """World by world, draw by draw, the methods in turn: so a sweep that is cut short is still balanced.
+
+        A draw that repeats an earlier one, as happens with few choices, gives the same runs, which are planned once.
+        """
+        planned = set()
+        for run in self._drawn():
+            if run.run_id not in planned:
+                planned.add(run.run_id)
+                yield run
+
+    def _drawn(self) -> Iterator[PlannedRun]:
         search = self.spec.search
         most = max((len(drawn) for drawn in self.values.values()), default=0)
         for world in self.spec.worlds:

@@ -51,12 +51,11 @@ def read_settings(model: type[S], plain: Any, path: Path, problems: Problems) ->
             made = model.model_validate({key: value for key, value in plain.items() if key not in wrong})
             return None if wrong else made
         except ValidationError as error:
-            before = len(wrong)
-            for details in error.errors():
-                if not details["loc"] or details["loc"][0] not in wrong:
-                    wrong |= _note(model, details, plain, path, problems)
-            if len(wrong) == before:
+            news = [details for details in error.errors() if not set(details["loc"][:1]) & wrong]
+            found = {key for details in news for key in _note(model, details, plain, path, problems)}
+            if found <= wrong:
                 return None
+            wrong |= found
 
 
 def _note(model: type[S], details: ErrorDetails, plain: Any, path: Path, problems: Problems) -> set[str | int]:

@@ -32,7 +32,8 @@ class Problem(NamedTuple):
     text: str
 
     def __str__(self) -> str:
-        return f"{self.place}: {dotted(self.path)}: {self.text}" if self.path else f"{self.place}: {self.text}"
+        path = f"{dotted(self.path)}: " if self.path else ""
+        return "".join(c if c.isprintable() else repr(c)[1:-1] for c in f"{self.place}: {path}{self.text}")
 
 
 class SpecError(UserError):
@@ -61,7 +62,7 @@ def _shown(value: Any, depth: int) -> str:
     if value is None or isinstance(value, bool):
         return {None: "null", True: "true", False: "false"}[value]
     if isinstance(value, dict):
-        return "{" + _several((f"{k}: {_shown(v, depth - 1)}" for k, v in value.items()), depth) + "}"
+        return "{" + _several((f"{dotted((k,))}: {_shown(v, depth - 1)}" for k, v in value.items()), depth) + "}"
     if isinstance(value, list):
         return "[" + _several((_shown(v, depth - 1) for v in value), depth) + "]"
     return repr(value[: _LONGEST_SHOWN + 1] if isinstance(value, str) else value)

@@ -122,13 +122,16 @@ def read_method(name: str, entry: Any, problems: Problems) -> MethodSpec | None:
         problems.value(path, f"got {shown(entry)}, allowed is a mapping; {{}} takes every default")
         return None
     recipe = _with_bonus(name, entry, _recipe(name, entry, problems), problems)
-    given = {key: _distribution(value, (*path, key), problems) for key, value in entry.items() if key not in _OWN_KEYS}
+    known = recipe.hyperparameters if recipe else entry
+    given: dict[str, Distribution | None] = {}
+    for key in (key for key in entry if key not in _OWN_KEYS):
+        if key in known:
+            given[key] = _distribution(entry[key], (*path, key), problems)
+        else:
+            listed = f"no such hyperparameter, {name} has {', '.join(known)}"
+            problems.key((*path, key), listed + nearest(key, (*known, *_OWN_KEYS)))
     if recipe is None:
         return None
-    for key in given:
-        if key not in recipe.hyperparameters:
-            listed = f"no such hyperparameter, {name} has {', '.join(recipe.hyperparameters)}"
-            problems.key((*path, key), listed + nearest(key, (*recipe.hyperparameters, *_OWN_KEYS)))
     space = {key: given.get(key) or constant(default) for key, default in recipe.hyperparameters.items()}
     inside = [_is_inside(key, space[key], _source(path, key, given), problems) for key in space]
     if all(inside) and all(given.values()):
@@ -140,14 +143,23 @@ def _recipe(name: str, entry: Plain, problems: Problems) -> MethodConfig | None:
     path = ("methods", name)
     if "recipe" in entry:
         recipe = read_settings(MethodConfig, entry["recipe"], (*path, "recipe"), problems)
-        for key in recipe.hyperparameters if recipe else ():
-            if key in _OWN_KEYS:
-                problems.key((*path, "recipe", "hyperparameters", key), "taken by the spec's own key; use another name")
+        if recipe:
+            _check_names(recipe, (*path, "recipe"), problems)
         return recipe
     if name not in METHODS:
         listed = f"no such method, there are {', '.join(METHODS)}; one of another name needs a recipe"
         problems.key(path, listed + nearest(name, METHODS))
     return METHODS.get(name)
+
+
+def _check_names(recipe: MethodConfig, path: Path, problems: Problems) -> None:
+    """Heads name columns of the tables, and hyperparameters are keys beside the spec's own."""
+    for head in recipe.heads:
+        if not NAME.fullmatch(head):
+            problems.key((*path, "heads", head), f"the name {shown(head)}, allowed are {NAME_ALLOWED}")
+    for key in recipe.hyperparameters:
+        if key in _OWN_KEYS:
+            problems.key((*path, "hyperparameters", key), "taken by the spec's own key; use another name")
 
 
 def _with_bonus(name: str, entry: Plain, recipe: MethodConfig | None, problems: Problems) -> MethodConfig | None:
@@ -181,7 +193,7 @@ def _is_inside(name: str, distribution: Distribution, path: Path, problems: Prob
     low, high = LIMITS.get(name, (-float("inf"), float("inf")))
     outside = [value for value in distribution.values if not low <= value <= high]
     for value in outside[:1]:
-        problems.value(path, f"got {value:g}, allowed is a number from {low:g} to {high:.10g}")
+        problems.value(path, f"got {value:.10g}, allowed is a number from {low:g} to {high:.10g}")
     return not outside
 
 

@@ -73,6 +73,14 @@ def take_stock(folder: Folder, plan: Plan) -> Stock:
     return stock
 
 
+def has_result(folder: Folder, run: PlannedRun) -> bool:
+    """Whether a run need not be trained again."""
+    try:
+        return bool(read_run_file(folder, run_name(run.method, run.run_id)).row["status"] != "failed")
+    except (FileNotFoundError, DamagedRunFile):
+        return False
+
+
 def move_aside(folder: Folder, names: list[str]) -> None:
     """Keep damaged files for whoever wants to look, out of the way of their runs."""
     for name in names:

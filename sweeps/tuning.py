@@ -71,6 +71,9 @@ class PackQueue(Searcher):
         self._packs = packs
         self._names: dict[str, str] = {}
 
+    def __getstate__(self) -> dict[str, Any]:
+        return {}  # as of Watch
+
     def suggest(self, trial_id: str) -> dict[str, Any] | None:
         config = self._packs.next()
         if config is None:
@@ -111,6 +114,9 @@ class Watch(tune.Stopper):
     def stop_all(self) -> bool:
         return self._stops() or self._fitted.storage_error is not None
 
+    def __getstate__(self) -> dict[str, Any]:
+        return {}  # Tune writes it down for a Tuner.restore that never happens, and would write the whole launch
+
 
 def fit(packs: Packs, spec: Spec, logs: str, stops: Callable[[], bool]) -> Fitted:
     """Train packs with a fresh Tuner; what loggers write, if the spec names any, goes to `logs`."""
@@ -150,9 +156,18 @@ def _look_at(result: tune.Result, fitted: Fitted, stops: Callable[[], bool]) -> 
     if result.error is not None:
         fitted.failed[result.config["name"]] = what_happened(result.error)
     elif not (result.metrics or {}).get("done") and fitted.storage_error is None and not stops():
-        training = begin_training(result.config)
+        _close_early(result.config)
+
+
+def _close_early(config: dict[str, Any]) -> None:
+    """Write what a stopped pack has by its snapshot; if its worker could leave none, a later launch trains it."""
+    training = begin_training(config)
+    try:
         training.begin()
-        training.finish()
+        if training.pack.curves[0]:
+            training.finish()
+    finally:
+        training.engine.close()
 
 
 def what_happened(error: Exception) -> str:

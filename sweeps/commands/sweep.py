@@ -64,15 +64,16 @@ def launch(spec: Spec, folder: Folder, cluster: Cluster) -> None:
     """Train what is missing, show it, and end with the exit code that fits."""
     console = Console()
     try:
-        with Lease(folder), Interruption().listening() as interruption:
+        with Lease(folder) as lease, Interruption().listening() as interruption:
             for added in freeze_spec(folder, spec):
                 console.print(f"added: {added}", highlight=False, soft_wrap=True)
-            launched = Launch(spec, folder, cluster, interruption)
+            launched = Launch(spec, folder, cluster, interruption, lease)
             board = Board(spec, folder)
             with LiveView(board, console, spec.name):
                 ended = launched.run()
     except OSError as error:
-        raise UserError(f"{folder.url}: cannot be written: {error}") from None
+        again = f"when it can be, go on with: mulex resume {folder.url}"
+        raise UserError(f"{folder.url}: cannot be written: {error}\n{again}") from None
     _conclude(ended, board, folder, console)
 
 
