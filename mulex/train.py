@@ -98,6 +98,12 @@ class PackTraining:
         about = {"curves": pack.curves, "errors": pack.errors, "started_at": pack.started_at}
         save_snapshot(self.folder, pack.name, self.engine.iterations, self.engine.save(), about)
 
+    def leave(self) -> None:
+        """Stop here: a snapshot says where to go on, and nothing says that it is still running."""
+        if self.pack.curves[0]:
+            self.snapshot()
+        self.folder.remove(progress_name(self.pack.name))
+
     def finish(self) -> None:
         """Write the runs, then clear away what was needed only on the way; a pack cut short leaves what it has."""
         for p, run in enumerate(self.pack.runs):

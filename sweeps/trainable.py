@@ -97,8 +97,8 @@ class PackTrainable(tune.Trainable):
         if training is None:
             return
         try:
-            if not training.finished and training.pack.curves[0]:
-                training.snapshot()
+            if not training.finished:
+                training.leave()
         except OSError as error:
             print(f"no snapshot: {error}", flush=True)
         finally:

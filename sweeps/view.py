@@ -2,6 +2,7 @@
 
 import threading
 import time
+from collections.abc import Callable
 from types import TracebackType
 from typing import Any
 
@@ -78,8 +79,8 @@ def _score(value: float | None) -> str:
 class LiveView:
     """Looks at the folder now and then while a block runs, and shows it."""
 
-    def __init__(self, board: Board, console: Console, title: str) -> None:
-        self.board, self.console, self.title = board, console, title
+    def __init__(self, board: Board, console: Console, stopping: Callable[[], bool]) -> None:
+        self.board, self.console, self.stopping = board, console, stopping
         self.pace = Pace()
         self._live = Live(console=console, auto_refresh=False, transient=True) if console.is_terminal else None
         self._stop = threading.Event()
@@ -99,6 +100,10 @@ class LiveView:
         if self._live is not None:
             self._live.stop()
 
+    def _title(self) -> str:
+        name = self.board.spec.name
+        return f"{name}: stopping, snapshots are written; Ctrl-C again stops at once" if self.stopping() else name
+
     def _look_on(self) -> None:
         told = time.monotonic()
         pause = 0.0
@@ -109,7 +114,7 @@ class LiveView:
             except OSError:
                 continue  # the launch itself says what is wrong with the storage
             if self._live is not None:
-                self._live.update(picture(standing, self.pace.estimate(standing), self.title), refresh=True)
+                self._live.update(picture(standing, self.pace.estimate(standing), self._title()), refresh=True)
             elif time.monotonic() - told > PLAIN_SECONDS:
                 told = time.monotonic()
                 self.console.print(summary(standing, self.pace.estimate(standing)), highlight=False, soft_wrap=True)

@@ -116,12 +116,13 @@ def _train(training: PackTraining, snapshot_seconds: float, console: Console) ->
         while not training.finished and not watching.stopping:
             training.iterate()
             watching.show(training)
-            if watching.stopping or time.monotonic() - saved > snapshot_seconds:
+            if time.monotonic() - saved > snapshot_seconds:
                 training.snapshot()
                 saved = time.monotonic()
         if training.finished:
             training.finish()
             return
+        training.leave()
     console.print("stopped; the same command continues from the last snapshot", highlight=False)
     sys.exit(130)
 

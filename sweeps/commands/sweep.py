@@ -69,7 +69,7 @@ def launch(spec: Spec, folder: Folder, cluster: Cluster) -> None:
                 console.print(f"added: {added}", highlight=False, soft_wrap=True)
             launched = Launch(spec, folder, cluster, interruption, lease)
             board = Board(spec, folder)
-            with LiveView(board, console, spec.name):
+            with LiveView(board, console, lambda: interruption.asked):
                 ended = launched.run()
     except OSError as error:
         again = f"when it can be, go on with: mulex resume {folder.url}"
