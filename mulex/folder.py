@@ -2,6 +2,7 @@
 
 import os
 import re
+import uuid
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -45,7 +46,7 @@ class LocalFolder:
     def write(self, name: str, content: bytes) -> None:
         path = self.path / name
         path.parent.mkdir(parents=True, exist_ok=True)
-        beside = path.with_name(f".{path.name}.{os.getpid()}{PART}")
+        beside = path.with_name(f".{path.name}.{uuid.uuid4().hex}{PART}")  # process ids repeat on other machines
         try:
             with beside.open("wb") as file:
                 file.write(content)

@@ -69,6 +69,8 @@ def read_run_file(folder: Folder, name: str) -> RunFile:
     file = pq.ParquetFile(io.BytesIO(content))
     curve, about = file.read(), json.loads(file.metadata.metadata[_KEY])
     row = about["row"]
+    if name != run_name(row["method"], row["run"]):
+        raise DamagedRunFile(f"{folder.url}/{name}: of another run, {run_name(row['method'], row['run'])}")
     for moment in ("started_at", "finished_at"):
         row[moment] = datetime.fromisoformat(row[moment])
     return RunFile(row, curve, about["config"])

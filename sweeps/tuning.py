@@ -45,7 +45,7 @@ def connected(cluster: Cluster) -> Iterator[None]:
     except (ConnectionError, ValueError, RuntimeError) as error:
         raise UserError(f"--address {cluster.address}: no Ray cluster answers there ({error})") from None
     if cluster.dashboard and context.dashboard_url:
-        print(f"Ray dashboard: http://{context.dashboard_url}", flush=True)
+        print(f"Ray dashboard: http://{context.dashboard_url} (its token: ray get-auth-token)", flush=True)
     try:
         yield
     finally:
