@@ -22,6 +22,8 @@ test: check
 
 sweep: install
 	$(BIN)/mulex sweep quick --out out/quick
+	$(BIN)/mulex plot out/quick --figure all
+	$(BIN)/mulex report out/quick
 
 chaos: install
 	$(BIN)/python -m tests.chaos $(or $(N),100)
@@ -35,6 +37,7 @@ pictures: install
 	$(BIN)/mulex play --map docs/pictures/ghost.png --room-size 10 --ghosts 1
 	$(BIN)/mulex play --map docs/pictures/textured.png --textured
 	$(BIN)/mulex play --policy optimal --gif docs/pictures/optimal.gif
+	$(BIN)/python -m tests.analysis_tables
 
 clean:
 	rm -rf .venv build *.egg-info

@@ -14,6 +14,9 @@ COMMANDS = {
     "validate": ("sweeps.commands.validate:validate", "Check a spec and list everything that is wrong with it."),
     "collect": ("sweeps.commands.check:collect", "Make the two tables from the runs that are there."),
     "verify": ("sweeps.commands.check:verify", "Check every run file, and list what is missing."),
+    "stats": ("analysis.commands.stats:stats", "Robustness statistics of a sweep, with intervals."),
+    "plot": ("analysis.commands.plot:plot", "Draw the figures of one or more sweeps."),
+    "report": ("analysis.commands.report:report", "One self-contained page about one or more sweeps."),
     "starts": ("mulex.commands.starts:starts", "Measure kept policies from every late start state."),
     "play": ("mulex.commands.play:play", "Watch a policy in a world, play by hand, or draw a map."),
 }

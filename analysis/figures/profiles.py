@@ -1,0 +1,54 @@
+"""`profiles`: the share of runs with a score above each threshold."""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from analysis.bootstrap import generator, interval, resample, weights
+from analysis.chart import Axis, Band, Chart, Line, Mark, Panel
+from analysis.errors import NotApplicableError
+from analysis.figures.common import BANDS, world_title
+from analysis.tables import Tables
+
+GRID = 201
+
+
+@dataclass(frozen=True)
+class Profile:
+    """By threshold the share of runs above it, with a 95 % interval."""
+
+    world: str
+    method: str
+    threshold: np.ndarray
+    share: np.ndarray
+    low: np.ndarray
+    high: np.ndarray
+
+
+def compute(tables: Tables) -> list[Profile]:
+    """One for each method and world, all on the same thresholds."""
+    scores = tables.scored["score"].to_numpy()
+    if not len(scores):
+        raise NotApplicableError("profiles: no finished run has a score")
+    threshold = np.linspace(min(0.0, scores.min()), max(scores.max(), 1e-9), GRID)
+    profiles = []
+    for world, method, runs in tables.groups():
+        above = runs["score"].to_numpy()[:, None] > threshold
+        rows = resample(runs["draw"].to_numpy(), BANDS, generator(0, world, method))
+        low, high = interval(weights(rows, len(runs)) @ above)
+        profiles.append(Profile(world, method, threshold, above.mean(axis=0), low, high))
+    return profiles
+
+
+def chart(tables: Tables, data: list[Profile]) -> Chart:
+    """A panel a world."""
+    panels = []
+    for world in dict.fromkeys(profile.world for profile in data):
+        marks: list[Mark] = []
+        for profile in (p for p in data if p.world == world):
+            marks.append(Band(profile.method, profile.threshold, profile.low, profile.high))
+            marks.append(Line(profile.method, profile.threshold, profile.share))
+        x, y = Axis(f"{tables.score_name} above"), Axis("Share of runs", limits=(0.0, 1.02))
+        panels.append(Panel(x, y, marks, world_title(tables, world)))
+    caption = "Share of runs with a score above each threshold. Bands are 95 % bootstrap intervals."
+    return Chart("profiles", "Performance profiles", caption, tables.methods, panels)

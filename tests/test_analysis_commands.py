@@ -1,0 +1,98 @@
+"""`mulex plot` and `mulex stats` as people call them."""
+
+import json
+import subprocess
+import sys
+
+import pytest
+from click.testing import CliRunner
+
+from analysis.commands.plot import NAMES, plot
+from analysis.commands.stats import stats
+from analysis.errors import AnalysisError
+from analysis.figures.registry import FIGURES
+from tests.analysis_tables import fail, made, make_tables, write_sweep
+
+
+def call(command, *arguments):
+    """Run a command; what it raises is raised here."""
+    return CliRunner().invoke(command, [str(argument) for argument in arguments], catch_exceptions=False)
+
+
+@pytest.fixture
+def sweep(tmp_path):
+    """A small sweep with a failed run, of which a half is there."""
+    return write_sweep(tmp_path / "sweep", *fail(*make_tables(draws=3), [1]), planned=(6, 2))
+
+
+def test_the_names_offered_are_those_of_the_figures():
+    assert list(NAMES) == list(FIGURES)
+
+
+def test_plot_puts_figures_into_the_sweep(sweep, tmp_path):
+    done = call(plot, sweep, "--figure", "violins", "--figure", "curves")
+    assert done.exit_code == 0
+    assert done.stdout.split() == [f"{sweep}/figures/violins.png", f"{sweep}/figures/curves.png"]
+    assert (tmp_path / "sweep/figures/violins.png").read_bytes().startswith(b"\x89PNG")
+    assert "17 of 36 runs (1 failed)" in done.stderr
+
+
+def test_plot_makes_every_format_where_it_is_told(sweep, tmp_path):
+    arguments = ["--format", "pdf", "--format", "svg", "--size", "column", "--out", tmp_path / "paper"]
+    assert call(plot, sweep, "--figure", "profiles", *arguments).exit_code == 0
+    assert (tmp_path / "paper/profiles.pdf").read_bytes().startswith(b"%PDF")
+    assert b"17 of 36 runs" in (tmp_path / "paper/profiles.svg").read_bytes()
+
+
+def test_plot_all_says_what_it_skips(sweep):
+    done = call(plot, sweep)
+    made_, skipped = done.stdout.split(), [line for line in done.stderr.splitlines() if line.startswith("skipped")]
+    assert done.exit_code == 0
+    assert len(made_) + len(skipped) == len(NAMES)
+    assert any("rooms: needs several worlds" in line for line in skipped)
+
+
+def test_a_figure_that_does_not_apply_is_an_error_when_it_was_asked_for(sweep):
+    with pytest.raises(AnalysisError, match=r"starts: no starts\.parquet") as error:
+        call(plot, sweep, "--figure", "starts")
+    assert error.value.exit_code == 2
+
+
+def test_an_unknown_figure_is_refused_with_the_known_ones(sweep):
+    done = call(plot, sweep, "--figure", "pie")
+    assert done.exit_code == 2
+    assert "'violins'" in done.stderr
+
+
+def test_stats_in_the_terminal_names_what_does_not_count(sweep, monkeypatch):
+    monkeypatch.setenv("COLUMNS", "200")
+    text = call(stats, sweep).stdout
+    assert "MuleX beats Additive" in text
+    assert "failed: w5 epsilon_greedy draw 0 seed 1 (made-w5-epsilon_greedy-0-1): worker died" in text
+    assert "missing: 18 planned runs are not there yet" in text
+
+
+def test_stats_as_json_is_seeded(sweep):
+    first, again, other = (json.loads(call(stats, sweep, "--json", "--seed", seed).stdout) for seed in (3, 3, 4))
+    assert first == again
+    assert first["seed"] == 3
+    assert first["methods"] != other["methods"]
+    assert set(first["methods"][0]) >= {"iqm", "median", "worst_decile", "best", "worst", "iterations_to_ideal"}
+    assert first["counts"][0]["failed"] == 1
+
+
+def test_stats_of_one_run(tmp_path):
+    done = call(stats, made(tmp_path, methods=["mulex"], draws=1, seeds=1, iterations=1))
+    assert done.exit_code == 0
+    assert "MuleX" in done.stdout
+
+
+@pytest.mark.parametrize("command", ["plot", "stats", "report"])
+def test_no_command_loads_torch_or_ray(sweep, command):
+    code = (
+        f"import sys; from analysis.commands.{command} import {command}\n"
+        f"{command}.main([sys.argv[1]], standalone_mode=False)\n"
+        "assert not {'torch', 'ray', 'mulex', 'sweeps'} & set(sys.modules), 'loaded'"
+    )
+    done = subprocess.run([sys.executable, "-c", code, sweep], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr

@@ -1,0 +1,155 @@
+"""Reading tables: what is there is joined, what is wrong is said in a sentence."""
+
+import fsspec
+import numpy as np
+import pytest
+
+from analysis import columns
+from analysis.columns import FITS, hyperparameters
+from analysis.errors import AnalysisError
+from analysis.tables import load_tables
+from mulex import schema
+from mulex.folder import LocalFolder
+from mulex.run_file import RunFile, curve_table, write_run_file
+from tests.analysis_tables import fail, made, make_tables, write_sweep
+
+
+def test_the_columns_that_the_analysis_knows_are_those_of_the_schema():
+    for name, kind in {**columns.NEEDED, **columns.OPTIONAL}.items():
+        assert FITS[kind](schema.RUNS.field(name).type), name
+    for name, kind in columns.CURVES_NEEDED.items():
+        assert FITS[kind](schema.CURVES.field(name).type), name
+    known = {*columns.NEEDED, *columns.OPTIONAL, *schema.HYPERPARAMETERS}
+    assert set(schema.RUNS.names) == known, "a new column must be known here, or it is taken for a hyperparameter"
+    assert columns.SCHEMA_VERSION == schema.SCHEMA_VERSION
+
+
+def test_hyperparameters_are_the_columns_that_nobody_else_knows(tmp_path):
+    runs, curves = make_tables()
+    runs["target_period"] = 500.0
+    tables = load_tables([write_sweep(tmp_path, runs, curves)])
+    names = hyperparameters(tables.sweeps[0].runs)
+    assert names == ["learning_rate", "epsilon", "beta", "p_task", "gamma_steps", "target_period"]
+
+
+def test_curves_are_rows_in_the_order_of_the_runs(tmp_path):
+    runs, curves = make_tables(draws=3, iterations=5)
+    tables = load_tables([write_sweep(tmp_path, runs, curves.sample(frac=1, random_state=0))])
+    for row, run in enumerate(runs["run"]):
+        expected = curves[curves["run"] == run].sort_values("iteration")["eval_return"]
+        assert tables.curves["eval_return"][row].tolist() == expected.tolist()
+    assert tables.ideal("w5") == 4
+
+
+def test_a_whole_sweep_has_no_note_and_a_partial_one_has(tmp_path):
+    runs, curves = make_tables(draws=4)
+    assert load_tables([write_sweep(tmp_path / "a", runs, curves, planned=(4, 2))]).complete.note() == ""
+    assert load_tables([write_sweep(tmp_path / "b", runs, curves)]).complete.note() == ""
+    some = write_sweep(tmp_path / "c", *fail(runs, curves, [5]), planned=(500, 2))
+    assert load_tables([some]).complete.note() == "23 of 3,000 runs (1 failed)"
+
+
+def test_a_method_without_any_run_counts_as_missing(tmp_path):
+    runs, curves = make_tables(methods=["mulex"], draws=2)
+    folder = write_sweep(tmp_path, runs, curves, planned=(2, 2), methods=["mulex", "additive"])
+    tables = load_tables([folder])
+    assert tables.complete.note() == "4 of 8 runs"
+    assert tables.methods == ["mulex"]
+
+
+@pytest.mark.parametrize("text", ["", "- a list", "search: 3", "{unclosed", "search: {draws: x, seeds: 1}"])
+def test_a_spec_that_says_nothing_plans_nothing(tmp_path, text):
+    folder = made(tmp_path, draws=2)
+    (tmp_path / "spec.yaml").write_text(text)
+    tables = load_tables([folder])
+    assert not tables.complete.is_planned
+    assert tables.complete.note() == ""
+
+
+def test_sweeps_are_joined_and_shared_runs_count_once(tmp_path):
+    runs, curves = make_tables(worlds=["w5", "w10"], draws=2)
+    both = write_sweep(tmp_path / "both", runs, curves, planned=(2, 2))
+    one = write_sweep(tmp_path / "one", runs[runs["world"] == "w5"], curves[curves["world"] == "w5"], planned=(2, 2))
+    tables = load_tables([both, one])
+    assert len(tables.runs) == len(runs)
+    assert tables.worlds == ["w5", "w10"]
+    assert tables.complete.note() == ""
+
+
+def test_other_runs_in_a_world_of_the_same_name_are_another_world(tmp_path):
+    places = [made(tmp_path / name, name=name, draws=2, seed=i) for i, name in enumerate(["main", "rainbow"])]
+    tables = load_tables(places)
+    assert tables.worlds == ["main: w5", "rainbow: w5"]
+    assert len(list(tables.groups())) == 6
+
+
+def test_a_folder_by_url(tmp_path):
+    assert len(load_tables([f"file://{made(tmp_path, draws=2)}"]).runs) == 12
+    memory = fsspec.filesystem("memory")
+    for name in ("runs.parquet", "curves.parquet"):
+        memory.pipe_file(f"/bucket/sweep/{name}", (tmp_path / name).read_bytes())
+    assert len(load_tables(["memory://bucket/sweep"]).runs) == 12
+
+
+def test_a_sweep_that_goes_on_is_read_from_its_run_files(tmp_path):
+    runs, curves = make_tables(methods=["mulex"], draws=2)
+    rows = runs.astype(object).where(runs.notna(), None).to_dict("records")
+    for row in rows[:3]:
+        curve = curves[curves["run"] == row["run"]].to_dict("records")
+        write_run_file(LocalFolder(tmp_path), RunFile(row, curve_table(curve), {}))
+    cache = {}
+    live = load_tables([str(tmp_path)], cache)
+    assert live.runs["score"].tolist() == runs["normalised_auc"][:3].tolist()
+    assert live.curves["eval_return"][2].tolist() == curves["eval_return"][40:60].tolist()
+    assert len(cache) == 3
+    write_sweep(tmp_path, runs[:2], curves)
+    assert len(load_tables([str(tmp_path)]).runs) == 3, "run files that know more than the tables win"
+    (tmp_path / "runs/mulex/broken.parquet").write_bytes(b"PAR1")
+    assert load_tables([str(tmp_path)], cache).sweeps[0].damaged == ["runs/mulex/broken.parquet"]
+
+
+def test_without_an_ideal_return_the_auc_counts(tmp_path):
+    runs, curves = make_tables(draws=2)
+    runs["normalised_auc"] = np.nan
+    curves["normalised_return"] = np.nan
+    tables = load_tables([write_sweep(tmp_path, runs, curves)])
+    assert tables.score_name == "AUC"
+    assert tables.runs["score"].tolist() == runs["auc"].tolist()
+    assert tables.ideal("w5") is None
+
+
+def test_an_older_table_without_the_optional_columns_loads(tmp_path):
+    runs, curves = make_tables(draws=2)
+    older = runs.drop(columns=["schema_version", "error", "host", "seconds"])
+    assert len(load_tables([write_sweep(tmp_path, older, curves)]).scored) == 12
+
+
+def message(places):
+    """What is said of them."""
+    with pytest.raises(AnalysisError) as error:
+        load_tables([str(place) for place in places])
+    assert error.value.exit_code == 2
+    assert "\n" not in str(error.value)
+    return str(error.value)
+
+
+def test_bad_folders_are_named(tmp_path):
+    assert "no such folder" in message([tmp_path / "nowhere"])
+    assert "no runs.parquet" in message([tmp_path])
+    assert "no_such_protocol" in message(["no_such_protocol://x"])
+    folder = made(tmp_path / "half", draws=2)
+    (tmp_path / "half/curves.parquet").unlink()
+    assert "curves.parquet" in message([folder])
+    (tmp_path / "half/curves.parquet").write_text("not a table")
+    assert "cannot be read as Parquet" in message([folder])
+
+
+def test_bad_tables_are_named(tmp_path):
+    runs, curves = make_tables(draws=2)
+    assert "no column method" in message([write_sweep(tmp_path / "a", runs.drop(columns=["method"]), curves)])
+    assert "no column iteration" in message([write_sweep(tmp_path / "b", runs, curves.drop(columns=["iteration"]))])
+    text = runs.assign(normalised_auc="high")
+    assert "normalised_auc has type" in message([write_sweep(tmp_path / "c", text, curves)])
+    assert "schema version 99" in message([write_sweep(tmp_path / "d", runs.assign(schema_version=99), curves)])
+    assert "no runs yet" in message([write_sweep(tmp_path / "e", runs[:0], curves[:0])])
+    assert "iteration below 1" in message([write_sweep(tmp_path / "f", runs, curves.assign(iteration=0))])
