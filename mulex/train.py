@@ -65,6 +65,7 @@ class PackTraining:
     def __init__(self, pack: Pack, engine: Engine, folder: Folder, keep_policies: bool = False) -> None:
         self.pack, self.engine, self.folder, self.keep_policies = pack, engine, folder, keep_policies
         self._progress_written = 0.0
+        self._whole = True  # between two iterations: an error in the middle of one leaves what no snapshot may keep
 
     def begin(self) -> list[str]:
         """Take up the latest whole snapshot; gives what the user should know."""
@@ -84,10 +85,12 @@ class PackTraining:
 
     def iterate(self) -> None:
         """One iteration. A run whose loss is no longer a number has diverged; it cannot harm the others."""
+        self._whole = False
         for p, row in enumerate(self.engine.iterate()):
             if self.pack.errors[p] is None:
                 self.pack.errors[p] = _divergence(row)
             self.pack.curves[p].append(row)
+        self._whole = True
         if time.monotonic() - self._progress_written > PROGRESS_SECONDS:
             self._write_progress()
             self._progress_written = time.monotonic()
@@ -100,7 +103,7 @@ class PackTraining:
 
     def leave(self) -> None:
         """Stop here: a snapshot says where to go on, and nothing says that it is still running."""
-        if self.pack.curves[0]:
+        if self._whole and self.pack.curves[0]:
             self.snapshot()
         self.folder.remove(progress_name(self.pack.name))
 

@@ -80,6 +80,7 @@ class PackTrainable(tune.Trainable):
             "iteration": training.engine.iterations,
             "score": statistics.fmean(means),
             "eval_return": statistics.fmean(returns),
+            "finished": training.finished,  # Tune says `done` also of what a scheduler stopped
             "done": training.finished,
         }
 

@@ -37,7 +37,8 @@ def connected(cluster: Cluster) -> Iterator[None]:
         return
     if cluster.address not in (None, "auto", "local"):
         _check_listens(str(cluster.address))
-    settings: dict[str, Any] = {"log_to_driver": False, "logging_level": logging.ERROR}
+    # a failure is recorded and printed in a line; Ray would print its traceback once a try
+    settings: dict[str, Any] = {"log_to_driver": False, "logging_level": logging.CRITICAL}
     if cluster.address is None:
         settings |= {"num_cpus": cluster.cpus, "include_dashboard": cluster.dashboard}
     try:
@@ -155,7 +156,7 @@ def _look_at(result: tune.Result, fitted: Fitted, stops: Callable[[], bool]) -> 
         return
     if result.error is not None:
         fitted.failed[result.config["name"]] = what_happened(result.error)
-    elif not (result.metrics or {}).get("done") and fitted.storage_error is None and not stops():
+    elif not (result.metrics or {}).get("finished") and fitted.storage_error is None and not stops():
         _close_early(result.config)
 
 

@@ -101,10 +101,10 @@ def _part(array: np.ndarray, lengths: np.ndarray, k: int) -> np.ndarray:
 def assert_same_arrays(found: dict[str, np.ndarray], expected: dict[str, np.ndarray]) -> None:
     """Equal names, types, shapes and bits."""
     assert found.keys() == expected.keys()
-    for name in found:
-        assert found[name].dtype == expected[name].dtype, name
-        assert found[name].shape == expected[name].shape, name
-        assert found[name].tobytes() == expected[name].tobytes(), name
+    for name, array in found.items():
+        assert array.dtype == expected[name].dtype, name
+        assert array.shape == expected[name].shape, name
+        assert array.tobytes() == expected[name].tobytes(), name
 
 
 @dataclass(frozen=True)

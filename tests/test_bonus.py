@@ -1,5 +1,6 @@
 """Bonuses: exact counts, SimHash against a twin written from the paper's words, and what the learner is paid."""
 
+import itertools
 import math
 
 import numpy as np
@@ -101,7 +102,7 @@ def test_values_fall_into_ten_even_bins():
         return simhash(np.maximum(half, np.array([value] * 6 + [0] * 7, dtype=np.uint8)))
 
     edges = [math.ceil(25.6 * k) for k in range(11)]  # 0, 26, 52, ..., 256
-    kinds = [{code(value) for value in range(low, high)} for low, high in zip(edges, edges[1:], strict=False)]
+    kinds = [{code(value) for value in range(low, high)} for low, high in itertools.pairwise(edges)]
     assert all(len(kind) == 1 for kind in kinds)
     assert len(set.union(*kinds)) == 10
 
@@ -188,7 +189,9 @@ def test_the_four_choices_pay_differently():
     paid = set()
     for bonus_of in ("left", "entered"):
         for bonus_at in ("collection", "replay"):
-            engine = TorchEngine(Case("mulex", training=BRIEF | {"bonus_of": bonus_of, "bonus_at": bonus_at}).members(1))
+            engine = TorchEngine(
+                Case("mulex", training=BRIEF | {"bonus_of": bonus_of, "bonus_at": bonus_at}).members(1)
+            )
             watch = Watch(engine)
             more(engine, 1)
             paid.add(watch.updates[-1].targets[1].reward.numpy().tobytes())

@@ -85,10 +85,22 @@ def test_the_tables_above_name_every_field():
         (TrainingConfig, {"loss": "l1"}, "loss: got 'l1': input should be 'squared' or 'huber'"),
         (TrainingConfig, {"discount": 1.0}, "discount: got 1.0, allowed is a number from 0 to below 1, or 'scaled'"),
         (TrainingConfig, {"discount": -0.1}, "discount: got -0.1, allowed is a number from 0 to below 1, or 'scaled'"),
-        (TrainingConfig, {"rmsprop_epsilon": float("nan")}, "rmsprop_epsilon: got nan: input should be a finite number"),
-        (TrainingConfig, {"n_step": 98, "replay_size": 100}, "replay_size: got 100, allowed with n_step 98 is 101 or more"),
+        (
+            TrainingConfig,
+            {"rmsprop_epsilon": float("nan")},
+            "rmsprop_epsilon: got nan: input should be a finite number",
+        ),
+        (
+            TrainingConfig,
+            {"n_step": 98, "replay_size": 100},
+            "replay_size: got 100, allowed with n_step 98 is 101 or more",
+        ),
         (TrainingConfig, {"iteratons": 3}, "iteratons: got 3, but there is no such key"),
-        (GridWorldConfig, {"map": "maze"}, "map: got 'maze': input should be 'montezuminha', 'two_rooms' or 'corridor'"),
+        (
+            GridWorldConfig,
+            {"map": "maze"},
+            "map: got 'maze': input should be 'montezuminha', 'two_rooms' or 'corridor'",
+        ),
         (GridWorldConfig, {"hard": "yes"}, "hard: got 'yes': input should be a valid boolean"),
         (GridWorldConfig, {"map": "corridor", "hard": True}, "hard: got True, but the corridor has no parallel world"),
         (GymWorldConfig, {}, "id: missing, but required"),
@@ -147,13 +159,19 @@ def composed(**changes):
 @pytest.mark.parametrize(
     ("changes", "says"),
     [
-        ({"heads": {"a": {"reward": {"gold": 1.0}}}}, "heads.a.reward: no signal 'gold', there are task, oracle, simhash"),
+        (
+            {"heads": {"a": {"reward": {"gold": 1.0}}}},
+            "heads.a.reward: no signal 'gold', there are task, oracle, simhash",
+        ),
         ({"heads": {"a": {"reward": {"task": "alpha"}}}}, "heads.a.reward.task: no hyperparameter 'alpha'"),
         ({"evaluate": ["c"]}, "evaluate or acting.probabilities: no head 'c', there are a, b"),
         ({"evaluate": []}, "evaluate: got no head"),
         ({"acting": {"probabilities": {"c": 0.5}}}, "evaluate or acting.probabilities: no head 'c', there are a, b"),
         ({"acting": {"gamma_steps": "stay"}}, "acting: no hyperparameter 'stay'"),
-        ({"hyperparameters": {"learning_rate": 1.0, "beta": 1.0}}, "hyperparameters (always needed): no hyperparameter 'epsilon'"),
+        (
+            {"hyperparameters": {"learning_rate": 1.0, "beta": 1.0}},
+            "hyperparameters (always needed): no hyperparameter 'epsilon'",
+        ),
     ],
 )  # fmt: skip
 def test_a_method_that_does_not_hold_together_says_why(changes, says):
@@ -281,7 +299,9 @@ def test_a_runs_own_values_are_the_members():
     assert set(get_args(config.Shape[int])) == {int, Role.SHAPE}
 
 
-@pytest.mark.parametrize(("w", "steps", "evaluation", "discount"), [(5, 2500, 1250, 0.97), (10, 5000, 2500, 0.985), (15, 7500, 3750, 0.99)])  # fmt: skip
+@pytest.mark.parametrize(
+    ("w", "steps", "evaluation", "discount"), [(5, 2500, 1250, 0.97), (10, 5000, 2500, 0.985), (15, 7500, 3750, 0.99)]
+)
 def test_what_depends_on_the_room(w, steps, evaluation, discount):
     """The paper's protocol, and the discount that grows with the room."""
     run = run_with(world={"room_size": w})

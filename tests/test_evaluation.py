@@ -44,7 +44,7 @@ def played(world, policy, stack, least_steps):
     returns, lengths = [], []
     while sum(lengths) < least_steps:
         states, total = [0] * stack, 0.0
-        for step in range(1, world.time_limit + 1):
+        for step in range(1, world.time_limit + 1):  # noqa: B007
             at, action = states[-1], policy.action(states)
             total += float(tables.reward[at, action])
             states = [*states[1:], int(tables.next_state[at, action])]

@@ -151,7 +151,7 @@ def test_c51_loss_and_gradient_are_torchs(weighted):
 def test_c51_values_are_means_of_the_distribution():
     head = C51Head(2, 3, 10.0, CPU)
     even, sharp = [0.0, 0.0, 0.0], [-50.0, -50.0, 50.0]
-    values = head.values(torch.tensor([[even + sharp, sharp + [0.0, 0.0, -90.0]]]))
+    values = head.values(torch.tensor([[even + sharp, [*sharp, 0.0, 0.0, -90.0]]]))
     torch.testing.assert_close(values, torch.tensor([[[0.0, 10.0], [10.0, -5.0]]]))
 
 
@@ -237,7 +237,9 @@ def gradient_with(engine: TorchEngine, batches: list[Batch], signal: int, size: 
     for batch in changed:
         batch.rewards[..., signal] += np.float32(size)
     engine.learner.update(changed, [None] * len(changed))
-    gradients = {name: view.numpy().copy() for name, view in engine.learner.shape.views(engine.learner.gradient).items()}
+    gradients = {
+        name: view.numpy().copy() for name, view in engine.learner.shape.views(engine.learner.gradient).items()
+    }
     engine.load(arrays)
     return gradients
 
@@ -263,6 +265,8 @@ def test_the_additive_head_sees_both_signals():
     watch = Watch(engine)
     more(engine, 1)
     batches = watch.updates[-1].batches
-    plain, task, bonus = (gradient_with(engine, batches, signal, size) for signal, size in ((0, 0.0), (0, 1.0), (1, 1.0)))
+    plain, task, bonus = (
+        gradient_with(engine, batches, signal, size) for signal, size in ((0, 0.0), (0, 1.0), (1, 1.0))
+    )
     assert not np.array_equal(plain["head.0.out"], task["head.0.out"])
     assert not np.array_equal(task["head.0.out"], bonus["head.0.out"])

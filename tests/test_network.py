@@ -78,7 +78,9 @@ def test_forward_and_backward_are_torchs(body, same, outputs, heads):
             torch.testing.assert_close(out[h][p], expected[h].detach(), rtol=1e-5, atol=1e-5)
         for name, tensor in own.items():
             wanted = torch.zeros_like(tensor) if tensor.grad is None else tensor.grad
-            torch.testing.assert_close(gradients[name][p], wanted, rtol=1e-4, atol=1e-4, msg=lambda m, n=name: f"{n}: {m}")
+            torch.testing.assert_close(
+                gradients[name][p], wanted, rtol=1e-4, atol=1e-4, msg=lambda m, n=name: f"{n}: {m}"
+            )
             assert (tensor.grad is None) == (name.startswith("head.1") and 1 not in heads)
 
 

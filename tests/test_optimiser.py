@@ -72,7 +72,9 @@ def test_adam_is_tensorflows(epsilon):
     np.testing.assert_allclose(found, by_number(naive_adam, epsilon), rtol=1e-10)
 
 
-@pytest.mark.parametrize(("make", "naive", "constants"), [(rmsprop(), naive_rmsprop, (0.95, 1e-5)), (adam(), naive_adam, (1.5e-4,))])  # fmt: skip
+@pytest.mark.parametrize(
+    ("make", "naive", "constants"), [(rmsprop(), naive_rmsprop, (0.95, 1e-5)), (adam(), naive_adam, (1.5e-4,))]
+)
 def test_single_precision_stays_close(make, naive, constants):
     """As they are used: within float32's rounding over 30 steps."""
     found = moved(make, START, GRADIENTS, RATES, torch.float32)

@@ -14,7 +14,11 @@ HARD_WORLD = GridWorldConfig(map="two_rooms", room_size=3, hard=True, time_limit
 REAL_WORLD = GridWorldConfig(room_size=5)
 REAL_SIZE = {"batch_size": 32, "hidden": 64, "replay_size": 1000, "steps_per_iteration": 100}
 
-CASES = {f"{method} {flavour}": Case(method, training={"flavour": flavour}) for method in METHOD_NAMES for flavour in FLAVOURS}
+CASES = {
+    f"{method} {flavour}": Case(method, training={"flavour": flavour})
+    for method in METHOD_NAMES
+    for flavour in FLAVOURS
+}
 CASES |= {
     "ghosts": Case("mulex", GHOST_WORLD, training={"flavour": "rainbow"}),
     "hard": Case("additive", HARD_WORLD),

@@ -12,7 +12,15 @@ from hypothesis import strategies as st
 
 from mulex.config import RESERVED_NAMES
 from mulex.folder import open_folder
-from mulex.run_file import Collected, DamagedRunFile, RunFile, collect_tables, curve_table, read_run_file, write_run_file
+from mulex.run_file import (
+    Collected,
+    DamagedRunFile,
+    RunFile,
+    collect_tables,
+    curve_table,
+    read_run_file,
+    write_run_file,
+)
 from mulex.schema import CURVES, HYPERPARAMETERS, RUNS
 
 MOMENT = datetime(2026, 1, 2, 3, 4, 5, 678, tzinfo=UTC)

@@ -3,6 +3,7 @@
 Every statistical bound here is passed by chance in at most 1 of 10^5 cases; seeds are fixed.
 """
 
+import itertools
 import math
 
 import numpy as np
@@ -112,7 +113,7 @@ def test_a_schedule_carries_on_across_iterations(cuts, gamma_steps):
     whole = schedule.draw(0, 200, last)
     heads, forced = [], []
     edges = [0, *sorted(set(cuts)), 200]
-    for start, end in zip(edges, edges[1:], strict=False):
+    for start, end in itertools.pairwise(edges):
         piece = schedule.draw(start, end - start, last)
         last = piece.head[-1]
         heads.append(piece.head)

@@ -1,0 +1,354 @@
+"""The store and the board: the frozen spec, what is done and what is not, damage of every kind, counts."""
+
+import json
+import os
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from mulex.errors import UserError
+from mulex.folder import Folder, open_folder
+from mulex.provenance import provenance
+from mulex.run_file import RunFile, curve_table, read_run_file, run_name, write_run_file
+from sweeps.board import Board, Pace
+from sweeps.launch import make_plan
+from sweeps.plan import Plan, PlannedRun
+from sweeps.spec import write_yaml
+from sweeps.store import SPEC, Stock, freeze_spec, frozen_spec, has_result, move_aside, record_failure, take_stock
+from tests.sweep_helpers import Plain, as_spec, tiny
+
+MOMENT = datetime(2026, 1, 2, tzinfo=UTC)
+
+
+def planned(folder: Folder, plain: Plain | None = None) -> tuple[Plan, list[PlannedRun]]:
+    """A plan and its runs."""
+    plan = make_plan(as_spec(plain or tiny()), folder)
+    return plan, list(plan.runs())
+
+
+def leave(folder: Folder, run: PlannedRun, status: str = "done", **more: Any) -> str:
+    """A small run file, as a worker leaves it."""
+    common = {"run": run.run_id, "world": run.world, "method": run.method, "draw": run.draw, "seed": run.seed}
+    row = common | {"status": status, "error": None, "auc": 1.0, "seconds": 2.0, "started_at": MOMENT} | provenance()
+    curve = [common | {"iteration": 1, "eval_return": 1.0, "env_steps": 10, "seconds": 2.0}]
+    return write_run_file(folder, RunFile(row | more, curve_table(curve), {}))
+
+
+def ids(runs: list[PlannedRun]) -> set[str]:
+    """By which they are told apart."""
+    return {run.run_id for run in runs}
+
+
+def test_the_spec_is_frozen_at_the_first_launch(tmp_path: Path) -> None:
+    folder, spec = open_folder(tmp_path), as_spec(tiny())
+    assert freeze_spec(folder, spec) == []
+    assert frozen_spec(folder) == spec
+    assert freeze_spec(folder, spec) == []
+
+
+def test_what_is_frozen_leaves_nothing_to_defaults(tmp_path: Path) -> None:
+    """So a later version with other defaults continues the same sweep."""
+    freeze_spec(open_folder(tmp_path), as_spec(tiny()))
+    text = (tmp_path / SPEC).read_text()
+    assert "batch_size: 32" in text
+    assert "draws_per_pack: 1" in text
+
+
+def test_a_folder_that_is_no_sweep_is_said_to_be_none(tmp_path: Path) -> None:
+    with pytest.raises(UserError, match="not a sweep's folder"):
+        frozen_spec(open_folder(tmp_path))
+
+
+def test_additions_are_named_and_kept(tmp_path: Path) -> None:
+    folder = open_folder(tmp_path)
+    freeze_spec(folder, as_spec(tiny()))
+    methods = tiny()["methods"] | {"additive": {"beta": 1.0}}
+    worlds = tiny()["worlds"] | {"big": {"room_size": 4}}
+    grown = as_spec(tiny(search={"draws": 3, "seeds": 4}, methods=methods, worlds=worlds))
+    added = freeze_spec(folder, grown)
+    for word in ("search.draws: 2 -> 3", "search.seeds: 2 -> 4", "methods.additive", "worlds.big"):
+        assert any(word in line for line in added), (word, added)
+    assert frozen_spec(folder) == grown
+
+
+CHANGES: dict[str, tuple[Plain, str]] = {
+    "fewer draws": (tiny(search={"draws": 1}), "search.draws: 2 -> 1"),
+    "fewer seeds": (tiny(search={"seeds": 1}), "search.seeds: 2 -> 1"),
+    "another seed": (tiny(search={"seed": 1}), "search.seed: 0 -> 1"),
+    "other seeds": (tiny(search={"first_seed": 1}), "search.first_seed: 0 -> 1"),
+    "another search": (tiny(search={"algorithm": "sobol"}), "search.algorithm"),
+    "iterations": (tiny(training={"iterations": 5}), "training.iterations: 4 -> 5"),
+    "a world": (tiny(worlds={"small": {"map": "two_rooms", "room_size": 4, "time_limit": 30}}), "room_size: 3 -> 4"),
+    "no such world": (tiny(worlds={"other": tiny()["worlds"]["small"]}), "worlds.small: taken away"),
+    "a method less": (tiny(methods={"mulex": tiny()["methods"]["mulex"]}), "methods.epsilon_greedy: taken away"),
+    "a range": (
+        tiny(methods=tiny()["methods"] | {"mulex": {"p_task": {"uniform": [0.5, 0.8]}}}),
+        "methods.mulex.p_task",
+    ),
+}
+
+
+@pytest.mark.parametrize("what", CHANGES)
+def test_any_other_change_is_refused_with_the_difference(what: str, tmp_path: Path) -> None:
+    changed, difference = CHANGES[what]
+    folder = open_folder(tmp_path)
+    freeze_spec(folder, as_spec(tiny()))
+    before = (tmp_path / SPEC).read_bytes()
+    with pytest.raises(UserError, match="was launched with another spec") as refused:
+        freeze_spec(folder, as_spec(changed))
+    assert difference in str(refused.value)
+    assert (tmp_path / SPEC).read_bytes() == before
+
+
+def test_how_a_sweep_is_carried_out_may_change(tmp_path: Path) -> None:
+    folder = open_folder(tmp_path)
+    freeze_spec(folder, as_spec(tiny()))
+    again = as_spec(tiny(execution={"draws_per_pack": 2, "max_failures": 9}) | {"name": "another"})
+    assert freeze_spec(folder, again) == []
+    assert frozen_spec(folder) == again
+
+
+def test_stock_is_taken_by_what_became_of_each_run(tmp_path: Path) -> None:
+    folder = open_folder(tmp_path)
+    plan, runs = planned(folder)
+    for run, status in zip(runs, ("done", "stopped", "diverged", "failed"), strict=False):
+        leave(folder, run, status)
+    stock = take_stock(folder, plan)
+    assert ids(stock.done) == ids(runs[:2])
+    assert ids(stock.diverged) == ids(runs[2:3])
+    assert ids(stock.failed) == ids(runs[3:4])
+    assert ids(stock.missing) == ids(runs[4:])
+    assert stock.damaged == stock.strangers == []
+
+
+@given(chosen=st.sets(st.integers(0, 7)))
+@settings(max_examples=30, deadline=None)
+def test_what_is_missing_is_the_complement_of_what_is_there(
+    chosen: set[int], tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    folder = open_folder(tmp_path_factory.mktemp("sweep"))
+    plan, runs = planned(folder)
+    for i in chosen:
+        leave(folder, runs[i])
+    stock = take_stock(folder, plan)
+    assert ids(stock.done) == {runs[i].run_id for i in chosen}
+    assert ids(stock.missing) == ids(runs) - ids(stock.done)
+
+
+def damage(path: Path, data: st.DataObject) -> None:
+    """Cut a file at any byte, or flip any of its bits."""
+    content = bytearray(path.read_bytes())
+    place = data.draw(st.integers(0, len(content) - 1), label="place")
+    if data.draw(st.booleans(), label="cut"):
+        del content[place:]
+    else:
+        content[place] ^= 1 << data.draw(st.integers(0, 7), label="bit")
+    path.write_bytes(content)
+
+
+@given(data=st.data())
+@settings(max_examples=60, deadline=None)
+def test_any_damage_is_found_moved_aside_and_to_be_done_again(
+    data: st.DataObject, tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    place = tmp_path_factory.mktemp("sweep")
+    folder = open_folder(place)
+    plan, runs = planned(folder)
+    leave(folder, runs[0])
+    name = leave(folder, runs[1])
+    damage(place / name, data)
+    hurt = (place / name).read_bytes()
+    stock = take_stock(folder, plan)
+    assert (stock.damaged, ids(stock.done), ids(stock.missing)) == ([name], ids(runs[:1]), ids(runs[1:]))
+    assert not has_result(folder, runs[1])
+    move_aside(folder, stock.damaged)
+    assert (place / "damaged" / f"{runs[1].run_id}.parquet").read_bytes() == hurt
+    stock = take_stock(folder, plan)
+    assert (stock.damaged, ids(stock.done), ids(stock.missing)) == ([], ids(runs[:1]), ids(runs[1:]))
+
+
+def test_a_cut_run_file_is_found(tmp_path: Path) -> None:
+    """Those of the last hundred bytes, where the checksum is, and one in 29 of the others."""
+    folder = open_folder(tmp_path)
+    plan, runs = planned(folder)
+    path = tmp_path / leave(folder, runs[0])
+    content = path.read_bytes()
+    for length in {*range(0, len(content), 29), *range(len(content) - 100, len(content))}:
+        path.write_bytes(content[:length])
+        assert not has_result(folder, runs[0]), f"cut to {length} of {len(content)} bytes"
+    path.write_bytes(content)
+    assert has_result(folder, runs[0])
+    assert ids(take_stock(folder, plan).done) == ids(runs[:1])
+
+
+def test_a_run_file_under_another_runs_name_is_a_damaged_one(tmp_path: Path) -> None:
+    """Whole, but not what its name says: nobody may take it for that run."""
+    folder = open_folder(tmp_path)
+    plan, runs = planned(folder)
+    right = tmp_path / leave(folder, runs[0])
+    wrong = tmp_path / run_name(runs[1].method, runs[1].run_id)
+    wrong.parent.mkdir(parents=True, exist_ok=True)
+    wrong.write_bytes(right.read_bytes())
+    stock = take_stock(folder, plan)
+    assert ids(stock.done) == ids(runs[:1])
+    assert stock.damaged == [run_name(runs[1].method, runs[1].run_id)]
+
+
+def test_strangers_and_parts_of_dead_writers_are_told_apart(tmp_path: Path) -> None:
+    folder = open_folder(tmp_path)
+    plan, runs = planned(folder)
+    leave(folder, runs[0])
+    other = PlannedRun("0" * 16, "small", "mulex", 0, 0)
+    name = leave(folder, other)
+    (tmp_path / "runs" / "mulex" / ".x.parquet.4711.part").write_bytes(b"half")
+    stock = take_stock(folder, plan)
+    assert stock.strangers == [name]
+    assert len(stock.done) == 1
+
+
+def test_a_failure_is_written_down_with_its_reason(tmp_path: Path) -> None:
+    folder = open_folder(tmp_path)
+    plan, runs = planned(folder)
+    record_failure(folder, plan, runs[0], "ValueError: no", "the hash")
+    finished = read_run_file(folder, run_name(runs[0].method, runs[0].run_id))
+    row = finished.row
+    assert (row["status"], row["error"], row["iterations"]) == ("failed", "ValueError: no", 0)
+    assert (row["draw"], row["seed"], row["world"], row["sweep"]) == (0, 0, "small", "tiny")
+    assert row["epsilon"] == plan.values["epsilon_greedy"][0]["epsilon"]
+    assert len(finished.curve) == 0
+    assert not has_result(folder, runs[0])
+    assert ids(take_stock(folder, plan).failed) == {runs[0].run_id}
+
+
+def test_stock_of_an_empty_folder(tmp_path: Path) -> None:
+    folder = open_folder(tmp_path / "new")
+    plan, runs = planned(folder)
+    assert take_stock(folder, plan) == Stock(missing=runs)
+    assert not (tmp_path / "new").exists()
+
+
+def say(folder: Folder, runs: list[PlannedRun], seconds_ago: float = 0.0, iteration: int = 2) -> None:
+    """What a worker says of a pack it trains."""
+    moment = datetime.now(UTC) - timedelta(seconds=seconds_ago)
+    said = {
+        "pack": runs[0].run_id,
+        "runs": [run.run_id for run in runs],
+        "iteration": iteration,
+        "iterations": 4,
+        "pid": os.getpid(),
+        "updated_at": moment.isoformat(),
+    }
+    folder.write(f"progress/{runs[0].run_id}.json", json.dumps(said).encode())
+
+
+def counts(board: Board) -> dict[str, tuple[int, int, int, int]]:
+    """Done, running, failed and pending, by method."""
+    return {line.method: (line.done, line.running, line.failed, line.pending) for line in board.refresh().lines}
+
+
+def test_the_board_counts_every_run_once(tmp_path: Path) -> None:
+    folder = open_folder(tmp_path)
+    _, runs = planned(folder)
+    board = Board(as_spec(tiny()), folder)
+    assert counts(board) == {"epsilon_greedy": (0, 0, 0, 4), "mulex": (0, 0, 0, 4)}
+    eps, mulex = ([run for run in runs if run.method == method] for method in ("epsilon_greedy", "mulex"))
+    leave(folder, eps[0], normalised_auc=0.25)
+    leave(folder, eps[1], "failed", error="it broke")
+    say(folder, eps[2:])
+    leave(folder, mulex[0], "stopped")
+    leave(folder, mulex[1], "diverged")
+    say(folder, mulex[2:], seconds_ago=1000)
+    assert counts(board) == {"epsilon_greedy": (1, 2, 1, 0), "mulex": (1, 0, 1, 2)}
+    standing = board.refresh()
+    assert standing.total == 8
+    assert [(run.run_id, finished.error) for run, finished in standing.failures] == [
+        (eps[1].run_id, "it broke"),
+        (mulex[1].run_id, None),
+    ]
+    assert (standing.lines[0].best, standing.lines[0].median) == (0.25, 0.25)
+    assert len(standing.packs) == 1
+
+
+def test_the_board_sees_that_a_failed_run_was_done_after_all(tmp_path: Path) -> None:
+    folder = open_folder(tmp_path)
+    _, runs = planned(folder)
+    board = Board(as_spec(tiny()), folder)
+    leave(folder, runs[0], "failed", error="it broke")
+    assert counts(board)["epsilon_greedy"] == (0, 0, 1, 3)
+    leave(folder, runs[0])
+    assert counts(board)["epsilon_greedy"] == (1, 0, 0, 3)
+    assert board.refresh().failures == []
+
+
+def test_the_board_sees_that_a_damaged_run_was_done_again(tmp_path: Path) -> None:
+    folder = open_folder(tmp_path)
+    _, runs = planned(folder)
+    board = Board(as_spec(tiny()), folder)
+    name = leave(folder, runs[0])
+    content = (tmp_path / name).read_bytes()
+    (tmp_path / name).write_bytes(content[:-1])
+    assert board.refresh().damaged == [name]
+    assert counts(board)["epsilon_greedy"] == (0, 0, 0, 4)
+    (tmp_path / name).write_bytes(content)
+    assert board.refresh().damaged == []
+    assert counts(board)["epsilon_greedy"] == (1, 0, 0, 3)
+
+
+def test_the_board_counts_a_repeated_draw_once(tmp_path: Path) -> None:
+    """Else a finished sweep would say for ever that runs are pending."""
+    folder = open_folder(tmp_path)
+    methods = {"epsilon_greedy": {"learning_rate": {"choice": [1e-3, 1e-4]}, "epsilon": 0.1}}
+    plain = tiny(methods=methods, search={"draws": 6, "seeds": 2})
+    _, runs = planned(folder, plain)
+    for run in runs:
+        leave(folder, run)
+    assert counts(Board(as_spec(plain), folder)) == {"epsilon_greedy": (4, 0, 0, 0)}
+
+
+def test_the_board_counts_what_an_adaptive_search_has_not_asked_for(tmp_path: Path) -> None:
+    folder = open_folder(tmp_path)
+    plain = tiny(search={"algorithm": "tpe", "draws": 3, "seeds": 2})
+    board = Board(as_spec(plain), folder)
+    assert counts(board)["mulex"] == (0, 0, 0, 6)
+    values = {"learning_rate": 1e-4, "epsilon": 0.01, "p_task": 0.6, "gamma_steps": 0.9}
+    folder.write("draws/mulex.json", json.dumps([values]).encode())
+    _, runs = planned(folder, plain)
+    leave(folder, runs[0])
+    assert counts(board)["mulex"] == (1, 0, 0, 5)
+
+
+def test_rubbish_in_the_folder_does_not_stop_the_board(tmp_path: Path) -> None:
+    folder = open_folder(tmp_path)
+    folder.write("progress/x.json", b"{")
+    folder.write("runs/mulex/notes.txt", b"mine")
+    assert counts(Board(as_spec(tiny()), folder))["mulex"] == (0, 0, 0, 4)
+
+
+def test_the_time_left_comes_from_what_was_seen_to_happen(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Half a run a second, counting the parts of runs: 3 of 8 are left after 10 s."""
+    folder = open_folder(tmp_path)
+    _, runs = planned(folder)
+    clock = [100.0]
+    monkeypatch.setattr("sweeps.board.time.monotonic", lambda: clock[0])
+    board, pace = Board(as_spec(tiny()), folder), Pace()
+    assert pace.estimate(board.refresh()) == (None, None)
+    clock[0] += 10
+    for run in runs[:4]:
+        leave(folder, run)
+    say(folder, runs[4:6], iteration=2)
+    rate, left = pace.estimate(board.refresh())
+    assert rate == pytest.approx(0.5 * 3600)
+    assert left == pytest.approx(6)
+
+
+def test_a_spec_that_is_written_is_read_again(tmp_path: Path) -> None:
+    """The frozen spec of every tiny one that the tests use."""
+    for plain in [tiny(), *(changed for changed, _ in CHANGES.values())]:
+        spec = as_spec(plain)
+        folder = open_folder(tmp_path / spec.outcome_hash() / str(spec.search.draws) / str(spec.search.seeds))
+        folder.write(SPEC, write_yaml(spec.resolved()).encode())
+        assert frozen_spec(folder) == spec

@@ -1,0 +1,477 @@
+"""Sweeps from end to end on a real Ray: what they leave, how they grow, how they fail, stop and go on."""
+
+import json
+import os
+import shutil
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pandas as pd
+import pytest
+
+from mulex.folder import open_folder
+from sweeps import lease as lease_module
+from tests.broken_env import arm, reset_seed
+from tests.sweep_helpers import (
+    RAY_MARKS,
+    Plain,
+    Process,
+    assert_same_bits,
+    assert_same_tables,
+    files,
+    gym_spec,
+    launch,
+    mulex,
+    plan_of,
+    progress,
+    run_files,
+    tables,
+    tiny,
+    train_alone,
+    wait_until,
+    write_spec,
+)
+
+pytest_plugins = ["tests.ray_plugin"]
+pytestmark = RAY_MARKS
+
+
+@pytest.fixture(scope="module")
+def finished(local_ray: None, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A sweep that ran undisturbed; tests that change it take a copy."""
+    out = tmp_path_factory.mktemp("finished") / "out"
+    answer = launch(tiny(), out)
+    assert answer.code == 0, answer.text
+    assert "8 of 8 runs" in answer.text
+    return out
+
+
+@pytest.fixture
+def sweep(finished: Path, tmp_path: Path) -> Path:
+    """A copy of the finished sweep."""
+    return Path(shutil.copytree(finished, tmp_path / "out"))
+
+
+def statuses(out: Path) -> dict[str, int]:
+    """How many runs ended how."""
+    return dict(pd.read_parquet(out / "runs.parquet")["status"].value_counts())
+
+
+class TestWhatASweepLeaves:
+    """Every run once, two tables, and nothing of what was needed on the way."""
+
+    def test_every_planned_run_has_one_file(self, finished: Path) -> None:
+        planned = {f"runs/{run.method}/{run.run_id}.parquet" for run in plan_of(tiny()).runs()}
+        assert set(files(finished)) == planned | {"spec.yaml", "runs.parquet", "curves.parquet"}
+
+    def test_the_tables_have_every_run_and_iteration_once(self, finished: Path) -> None:
+        runs, curves = tables(finished).values()
+        assert sorted(runs["run"]) == sorted(run.run_id for run in plan_of(tiny()).runs())
+        assert (runs["status"] == "done").all()
+        assert (runs["sweep"] == "tiny").all()
+        assert not runs["spec_hash"].isna().any()
+        assert curves.groupby("run")["iteration"].apply(list).tolist() == [[1, 2, 3, 4]] * 8
+        assert not curves.duplicated(["run", "iteration"]).any()
+
+    def test_each_run_is_what_it_is_when_trained_alone(self, finished: Path, tmp_path: Path) -> None:
+        """Without Ray, without a pack: the curve and everything in the tables is the same, bit for bit."""
+        train_alone(tiny(), tmp_path / "alone")
+        assert_same_tables(finished, tmp_path / "alone")
+
+    def test_different_seeds_and_draws_give_different_curves(self, finished: Path) -> None:
+        losses = tables(finished)["curves"].groupby("run")["loss_task"].apply(tuple)
+        assert len(set(losses)) == 8
+
+    def test_launching_again_trains_nothing_and_needs_no_ray(self, sweep: Path) -> None:
+        """In a process that cannot even import Ray."""
+        before = run_files(sweep)
+        blocked = "import sys; sys.modules['ray'] = None; from cluster.cli import main; main()"
+        spec = write_spec(sweep.parent, tiny())
+        command = [sys.executable, "-c", blocked, "sweep", spec, "--out", str(sweep)]
+        done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=60)
+        assert done.returncode == 0, done.stderr
+        assert "8 of 8 runs" in done.stdout
+        assert run_files(sweep) == before
+
+    def test_resume_needs_only_the_folder(self, sweep: Path) -> None:
+        before = run_files(sweep)
+        assert mulex("resume", str(sweep)).code == 0
+        assert run_files(sweep) == before
+
+
+class TestStatus:
+    """`mulex status`, `verify` and `collect`, on sweeps in every state."""
+
+    def test_of_a_finished_sweep(self, finished: Path) -> None:
+        answer = mulex("status", str(finished))
+        assert answer.code == 0
+        assert "8 of 8 runs, 0 running" in answer.text
+        assert all(method in answer.text for method in ("epsilon_greedy", "mulex"))
+
+    def test_as_json(self, finished: Path) -> None:
+        said = json.loads(mulex("status", str(finished), "--json").text)
+        assert (said["sweep"], said["total"], said["failures"], said["damaged"]) == ("tiny", 8, [], [])
+        runs = tables(finished)["runs"].groupby("method")["normalised_auc"]
+        for line in said["lines"]:
+            assert (line["done"], line["running"], line["failed"], line["pending"]) == (4, 0, 0, 0)
+            assert line["best"] == runs.max()[line["method"]]
+            assert line["median"] == pytest.approx(runs.median()[line["method"]])
+
+    def test_of_one_run(self, finished: Path) -> None:
+        row = tables(finished)["runs"].iloc[0]
+        answer = mulex("status", str(finished), "--run", row["run"][:10])
+        assert answer.code == 0
+        for word in (row["run"], f"{row['epsilon']}", "learning_rate", "iteration 4"):
+            assert word in answer.text
+
+    def test_of_a_run_that_is_not_planned(self, finished: Path) -> None:
+        answer = mulex("status", str(finished), "--run", "nothing")
+        assert answer.code == 2
+        assert "plans no such run" in answer.text
+
+    def test_of_a_partial_sweep(self, sweep: Path) -> None:
+        gone = next((sweep / "runs" / "mulex").iterdir())
+        gone.unlink()
+        said = json.loads(mulex("status", str(sweep), "--json").text)
+        assert {line["method"]: (line["done"], line["pending"]) for line in said["lines"]} == {
+            "epsilon_greedy": (4, 0),
+            "mulex": (3, 1),
+        }
+        assert "not trained yet" in mulex("status", str(sweep), "--run", gone.stem).text
+        answer = mulex("verify", str(sweep))
+        assert answer.code == 1
+        assert f"({gone.stem})" in answer.text
+        assert "7 done, 0 diverged, 0 failed, 1 missing, 0 damaged" in answer.text
+
+    def test_of_a_damaged_sweep(self, sweep: Path) -> None:
+        hurt = next((sweep / "runs" / "mulex").iterdir())
+        hurt.write_bytes(hurt.read_bytes()[:-7])
+        name = f"runs/mulex/{hurt.name}"
+        assert f"damaged: {name}" in mulex("status", str(sweep)).text
+        assert json.loads(mulex("status", str(sweep), "--json").text)["damaged"] == [name]
+        answer = mulex("status", str(sweep), "--run", hurt.stem)
+        assert (answer.code, "damaged" in answer.text) == (2, True)
+        answer = mulex("verify", str(sweep))
+        assert (answer.code, f"damaged: {name}" in answer.text) == (1, True)
+        answer = mulex("collect", str(sweep))
+        assert answer.code == 1
+        assert f"left out, damaged: {name}" in answer.text
+        assert len(tables(sweep)["runs"]) == 7
+
+    def test_verify_of_a_whole_one_and_of_one_with_a_stranger(self, sweep: Path) -> None:
+        answer = mulex("verify", str(sweep))
+        assert (answer.code, answer.text) == (0, "8 done, 0 diverged, 0 failed, 0 missing, 0 damaged\n")
+        shutil.copy(next((sweep / "runs" / "mulex").iterdir()), sweep / "runs" / "mulex" / "copy.parquet")
+        answer = mulex("verify", str(sweep))
+        assert (answer.code, "not of this spec: runs/mulex/copy.parquet" in answer.text) == (1, True)
+
+    def test_collect_makes_the_same_tables_again(self, sweep: Path, finished: Path) -> None:
+        for name in ("runs.parquet", "curves.parquet"):
+            (sweep / name).unlink()
+        answer = mulex("collect", str(sweep))
+        assert (answer.code, answer.text) == (0, "8 runs, 32 rows of curves\n")
+        assert_same_tables(sweep, finished)
+
+    @pytest.mark.parametrize("command", ["status", "verify", "collect", "resume"])
+    def test_of_a_folder_that_is_no_sweep(self, command: str, tmp_path: Path) -> None:
+        answer = mulex(command, str(tmp_path))
+        assert answer.code == 2
+        assert answer.text.startswith("Error: ")
+        assert list(tmp_path.iterdir()) == []
+
+
+class TestDryRun:
+    """`--dry-run` counts and prices, and trains nothing."""
+
+    def test_of_a_new_sweep(self, tmp_path: Path) -> None:
+        answer = launch(tiny(), tmp_path / "out", "--dry-run", "--cpus", "2")
+        assert answer.code == 0
+        assert "8 runs to train, 0 done" in answer.text
+        assert "core-hours" in answer.text
+        assert "on 1 workers" in answer.text
+        assert not (tmp_path / "out").exists()
+
+    def test_of_a_finished_one(self, sweep: Path) -> None:
+        before = files(sweep)
+        answer = launch(tiny(search={"draws": 3}), sweep, "--dry-run")
+        assert answer.code == 0
+        assert "4 runs to train, 8 done" in answer.text
+        assert files(sweep) == before
+
+
+class TestGrowing:
+    """Only what is new is trained; whatever else would change is refused."""
+
+    def test_draws_seeds_a_method_and_a_world_are_added(self, sweep: Path, tmp_path: Path) -> None:
+        """The 8 old runs stay as they are; the tables are those of the grown sweep."""
+        larger = {"map": "two_rooms", "room_size": 4, "time_limit": 30, "training": {"iterations": 2}}
+        worlds = {**tiny()["worlds"], "larger": larger}
+        methods = {**tiny()["methods"], "two_task_heads": {"p_1": {"uniform": [0.3, 0.7]}}}
+        grown = tiny(search={"draws": 3, "seeds": 3}, worlds=worlds, methods=methods)
+        before = run_files(sweep)
+        answer = launch(grown, sweep)
+        assert answer.code == 0, answer.text
+        for word in ("search.draws: 2 -> 3", "search.seeds: 2 -> 3", "worlds.larger", "methods.two_task_heads"):
+            assert f"added: {word}" in answer.text
+        after = run_files(sweep)
+        assert len(after) == 3 * 2 * 3 * 3
+        assert before.items() <= after.items()
+        assert mulex("verify", str(sweep)).code == 0
+        old = tables(sweep)["curves"]
+        old = old[old["run"].isin(before)].dropna(axis=1, how="all").reset_index(drop=True)
+        train_alone(tiny(), tmp_path / "alone")
+        assert_same_bits(old, tables(tmp_path / "alone")["curves"].dropna(axis=1, how="all"))
+
+    def test_any_other_change_is_refused_with_the_difference(self, sweep: Path) -> None:
+        before = files(sweep)
+        answer = launch(tiny(training={"iterations": 5}), sweep)
+        assert answer.code == 2
+        assert "training.iterations: 4 -> 5" in answer.text
+        assert "use another --out" in answer.text
+        assert files(sweep) == before
+
+    def test_a_second_launcher_is_refused(self, sweep: Path) -> None:
+        before = files(sweep)
+        with lease_module.Lease(open_folder(sweep)):
+            answer = launch(tiny(search={"draws": 3}), sweep)
+        assert answer.code == 2
+        assert f"another launcher has this sweep (process {os.getpid()}" in answer.text
+        assert files(sweep) == before
+
+
+class TestDamage:
+    """A damaged run is found by the next launch, moved aside, and trained again."""
+
+    def test_damaged_and_missing_runs_are_trained_again_and_are_equal(self, sweep: Path, finished: Path) -> None:
+        cut, flipped, gone = (sweep / "runs" / "mulex").iterdir(), (sweep / "runs" / "epsilon_greedy").iterdir(), []
+        victims = [next(cut), next(flipped), next(flipped)]
+        victims[0].write_bytes(victims[0].read_bytes()[:100])
+        content = bytearray(victims[1].read_bytes())
+        content[len(content) // 2] ^= 16
+        victims[1].write_bytes(content)
+        victims[2].unlink()
+        gone = {path.stem for path in victims}
+        before = run_files(sweep)
+        answer = mulex("resume", str(sweep))
+        assert answer.code == 0, answer.text
+        after = run_files(sweep)
+        assert {run for run in after if after[run] != before.get(run)} == gone
+        assert {path.stem for path in (sweep / "damaged").iterdir()} == {path.stem for path in victims[:2]}
+        assert_same_tables(sweep, finished)
+
+
+class TestFailing:
+    """A run that crashes takes no other down, a worker that dies is replaced."""
+
+    def test_a_crashing_run_is_recorded_and_tried_again_by_the_next_launch(self, tmp_path: Path) -> None:
+        out, control = tmp_path / "out", tmp_path / "control.json"
+        spec = gym_spec(control, search={"draws": 1, "seeds": 3}, training={"iterations": 2})
+        victim = list(plan_of(spec).runs())[1]
+        arm(control, {reset_seed(victim.run_id, 12): "raise"})
+        answer = launch(spec, out)
+        assert answer.code == 1, answer.text
+        words = f"failed: epsilon_greedy in broken, draw 0, seed 1 ({victim.run_id}): RuntimeError: the environment is"
+        assert words in answer.text
+        assert "Traceback" not in answer.text
+        assert statuses(out) == {"done": 2, "failed": 1}
+        row = tables(out)["runs"].set_index("run").loc[victim.run_id]
+        assert row["error"].startswith("RuntimeError: the environment is broken")
+        assert mulex("verify", str(out)).code == 1
+        said = json.loads(mulex("status", str(out), "--json").text)
+        assert [failure["run"] for failure in said["failures"]] == [victim.run_id]
+        mates = {run: moment for run, moment in run_files(out).items() if run != victim.run_id}
+
+        control.unlink()
+        answer = launch(spec, out)
+        assert answer.code == 0, answer.text
+        assert mates.items() <= run_files(out).items()
+        train_alone(spec, tmp_path / "alone")
+        assert_same_tables(out, tmp_path / "alone")
+
+    def test_a_worker_that_dies_is_replaced_and_leaves_no_trace(self, tmp_path: Path) -> None:
+        """One ends its process, another is killed; their packs go on from their snapshots elsewhere."""
+        out, control = tmp_path / "out", tmp_path / "control.json"
+        once = {"max_failures": 1, "checkpoint_every": 1e-3}
+        spec = gym_spec(control, search={"draws": 2, "seeds": 2}, training={"iterations": 3}, execution=once)
+        runs = list(plan_of(spec).runs())
+        arm(control, {reset_seed(runs[1].run_id, 15): "exit", reset_seed(runs[2].run_id, 25): "kill"})
+        answer = launch(spec, out)
+        assert answer.code == 0, answer.text
+        assert json.loads(control.read_text()) == {}, "both struck"
+        train_alone(spec, tmp_path / "alone")
+        assert_same_tables(out, tmp_path / "alone")
+
+    def test_a_run_that_diverges_is_no_failure_of_its_pack(self, tmp_path: Path) -> None:
+        """It is recorded as diverged, costs exit code 1, and is not trained again."""
+        out = tmp_path / "out"
+        methods = {"epsilon_greedy": {"learning_rate": {"uniform": [9, 10]}, "epsilon": 0.1}}
+        spec = tiny(methods=methods, search={"seeds": 1}, training={"input_scale": 1e20})
+        answer = launch(spec, out)
+        assert answer.code == 1, answer.text
+        assert "diverged: epsilon_greedy in small" in answer.text
+        before = run_files(out)
+        assert launch(spec, out).code == 1
+        assert run_files(out) == before
+
+
+class TestStopping:
+    """However a launch is stopped, the next one goes on, and the result is that of a sweep never stopped."""
+
+    def test_ctrl_c_leaves_snapshots_and_the_next_launch_goes_on(self, tmp_path: Path) -> None:
+        long = tiny(training={"iterations": 60}, search={"draws": 1}, execution={"max_concurrent": 2})
+        out, spec = tmp_path / "out", write_spec(tmp_path, long)
+        with Process("sweep", spec, "--out", str(out), "--cpus", "2") as process:
+            wait_until(lambda: len(progress(out)) == 2, what="two packs in training")
+            process.signal(signal.SIGINT)
+            answer = process.wait()
+        assert answer.code == 130, answer.text
+        assert f"go on with: mulex resume {out}" in answer.text
+        assert "Traceback" not in answer.text
+        assert len(list(out.glob("checkpoints/*/*.npz"))) == 2
+        assert not run_files(out)
+        assert not (out / "lease.json").exists()
+        reached = {int(path.name[:8]) for path in out.glob("checkpoints/*/*.npz")}
+        assert all(0 < iteration < 60 for iteration in reached)
+        train_alone(long, tmp_path / "alone")
+        answer = mulex("resume", str(out))
+        assert answer.code == 0, answer.text
+        assert_same_tables(out, tmp_path / "alone")
+        assert not list(out.glob("checkpoints/*/*.npz"))
+
+    def test_a_launch_that_lost_its_lease_stops_and_leaves_the_sweep_alone(
+        self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        """As one that was frozen while another took over: it trains no more, and writes no tables."""
+        monkeypatch.setattr(lease_module, "RENEW_SECONDS", 0.1)
+        out = tmp_path / "out"
+        control = tmp_path / "control.json"
+        spec = gym_spec(control, search={"draws": 1, "seeds": 1}, training={"iterations": 100_000})
+        with taken_over_when_training(out):
+            answer = launch(spec, out)
+        assert answer.code == 2, answer.text
+        assert "another launcher has taken this sweep over" in answer.text
+        assert json.loads((out / "lease.json").read_text())["holder"] == "another"
+        assert not (out / "runs.parquet").exists()
+        assert not run_files(out)
+
+
+@contextmanager
+def taken_over_when_training(out: Path) -> Iterator[None]:
+    """Another launcher's lease appears once a pack is in training."""
+    text = (
+        "import json, pathlib, sys, time; out = pathlib.Path(sys.argv[1])\n"
+        "while not list(out.glob('progress/*.json')): time.sleep(0.05)\n"
+        "found = json.loads((out / 'lease.json').read_text())\n"
+        "(out / 'other').write_text(json.dumps(found | {'holder': 'another'}))\n"
+        "(out / 'other').rename(out / 'lease.json')\n"
+    )
+    with subprocess.Popen([sys.executable, "-c", text, str(out)]) as process:
+        yield
+        assert process.wait(10) == 0
+
+
+@pytest.fixture
+def small_disk(tmp_path: Path) -> Iterator[Path]:
+    """A file system of 400 kB."""
+    place = tmp_path / "disk"
+    place.mkdir()
+    command = ["mount", "-t", "tmpfs", "-o", "size=400k", "tmpfs", str(place)]
+    mounted = subprocess.run(command, capture_output=True, check=False)
+    if mounted.returncode:
+        pytest.skip(f"mounting is not permitted here: {mounted.stderr.decode().strip()}")
+    yield place
+    subprocess.run(["umount", "--lazy", str(place)], check=True)
+
+
+def remount(place: Path, options: str) -> bool:
+    """Change a file system while it is used; not possible while a file of it is open for writing."""
+    command = ["mount", "-o", f"remount,{options}", str(place)]
+    return subprocess.run(command, capture_output=True, check=False).returncode == 0
+
+
+class TestStorage:
+    """A disk that is full or read-only stops a sweep with a message, and it goes on when there is room."""
+
+    FULL: Plain = tiny(search={"draws": 1}, training={"iterations": 8}, execution={"checkpoint_every": 1e-3})
+
+    def test_a_full_disk(self, small_disk: Path, tmp_path: Path) -> None:
+        out = small_disk / "out"
+        answer = launch(self.FULL, out)
+        assert answer.code == 1, answer.text
+        assert "No space left on device" in answer.text
+        assert f"go on with: mulex resume {out}" in answer.text
+        assert "Traceback" not in answer.text
+        assert not list(small_disk.rglob("*.part"))
+        assert remount(small_disk, "size=50m")
+        answer = mulex("resume", str(out))
+        assert answer.code == 0, answer.text
+        train_alone(self.FULL, tmp_path / "alone")
+        assert_same_tables(out, tmp_path / "alone")
+
+    def test_a_disk_that_is_full_at_the_start(self, small_disk: Path, tmp_path: Path) -> None:
+        (small_disk / "ballast").write_bytes(bytes(400_000))
+        with (small_disk / "ballast").open("ab") as file, pytest.raises(OSError, match="No space"):
+            file.write(bytes(40_000))
+            file.flush()
+        answer = mulex("sweep", write_spec(tmp_path, self.FULL), "--out", str(small_disk / "out"))
+        assert answer.code == 2, answer.text
+        assert "No space left on device" in answer.text
+        assert "Traceback" not in answer.text
+
+    def test_storage_that_becomes_read_only(self, small_disk: Path, tmp_path: Path) -> None:
+        """The launcher cannot even take its lease back; but a dead process's lease is in nobody's way."""
+        assert remount(small_disk, "size=50m")
+        out = small_disk / "out"
+        long = tiny(search={"draws": 1}, training={"iterations": 40}, execution={"checkpoint_every": 0.1})
+        spec = write_spec(tmp_path, long)
+        with Process("sweep", spec, "--out", str(out), "--cpus", "1") as process:
+            wait_until(lambda: progress(out), what="a pack in training")
+            wait_until(lambda: remount(small_disk, "ro"), what="a moment without a write")
+            answer = process.wait()
+        assert answer.code in (1, 2), answer.text
+        assert "Read-only file system" in answer.text
+        assert f"go on with: mulex resume {out}" in answer.text
+        assert "Traceback" not in answer.text
+        answer = mulex("resume", str(out))
+        assert answer.code == 2
+        assert "Read-only file system" in answer.text
+        assert remount(small_disk, "rw")
+        answer = mulex("resume", str(out))
+        assert answer.code == 0, answer.text
+        train_alone(long, tmp_path / "alone")
+        assert_same_tables(out, tmp_path / "alone")
+
+
+class TestTunesOwn:
+    """Schedulers and loggers of Ray Tune."""
+
+    def test_a_scheduler_stops_packs_early_and_loggers_log(self, tmp_path: Path) -> None:
+        """One after another: what is worse than the packs before it is stopped, recorded, and not trained again."""
+        out = tmp_path / "out"
+        execution = {"scheduler": "asha", "callbacks": ["json"], "max_concurrent": 1}
+        spec = gym_spec(
+            tmp_path / "control.json",
+            search={"draws": 4, "seeds": 1},
+            training={"iterations": 60, "steps_per_iteration": 200},
+            execution=execution,
+        )
+        answer = launch(spec, out)
+        assert answer.code == 0, answer.text
+        runs = tables(out)["runs"].set_index("draw")
+        assert set(runs["status"]) == {"done", "stopped"}
+        assert (runs["iterations"][runs["status"] == "done"] == 60).all()
+        assert runs["iterations"][runs["status"] == "stopped"].between(1, 59).all()
+        best = runs["auc"][runs["status"] == "done"].max()
+        assert (runs["auc"][runs["status"] == "stopped"] < best).all()
+        assert len(tables(out)["curves"]) == runs["iterations"].sum()
+        logs = list((out / "logs").rglob("result.json"))
+        assert len(logs) == 4
+        last = json.loads(logs[0].read_text().splitlines()[-1])
+        assert {"iteration", "score", "eval_return"} <= set(last)
+        before = run_files(out)
+        assert launch(spec, out).code == 0
+        assert run_files(out) == before
