@@ -33,7 +33,8 @@ class TerminalSession:
         self.before = termios.tcgetattr(self.terminal)
         self.written = ""
         ends = dict.fromkeys(("stdin", "stdout", "stderr"), self.terminal)
-        env = {**os.environ, "TERM": "xterm-256color"}
+        env = {name: value for name, value in os.environ.items() if name not in ("LINES", "COLUMNS")}
+        env["TERM"] = "xterm-256color"
         command = [sys.executable, "-c", IN_TERMINAL, "play", *arguments]
         self.process = subprocess.Popen(command, start_new_session=True, env=env, **ends)
 
