@@ -220,8 +220,8 @@ def files(out: Path, under: str = "") -> dict[str, int]:
 
 
 def run_files(out: Path) -> dict[str, int]:
-    """Every run file by its run's id, and when it was written."""
-    return {Path(name).stem: moment for name, moment in files(out, "runs").items()}
+    """Every run file by its run's id, and when it was written; parts of dead writers are none."""
+    return {Path(name).stem: moment for name, moment in files(out, "runs").items() if not name.endswith(".part")}
 
 
 def tables(out: Path) -> dict[str, pd.DataFrame]:

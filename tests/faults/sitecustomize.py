@@ -47,7 +47,10 @@ def die_after_bytes(count):
 
 
 def patch_folder(module):
-    """Die in the middle of a write, before the rename, or right after it; note every run that was committed."""
+    """Die in the middle of a write, before the rename, or right after it; or stand still until somebody says go on.
+
+    Every run that was committed is noted.
+    """
     write = module.LocalFolder.write
 
     def faulty(self, name, content):
@@ -56,6 +59,8 @@ def patch_folder(module):
             die_after_bytes(len(content) // 2)
         if mode == "flushed":
             os.fsync = lambda _: die()
+        if mode == "frozen":
+            os.kill(os.getpid(), signal.SIGSTOP)
         write(self, name, content)
         if name.startswith("runs/"):
             with (Path(FOLDER) / COMMITS).open("a") as file:
