@@ -222,6 +222,14 @@ def test_run_ids_do_not_depend_on_the_order_of_keys(method, seed):
     assert again == run
 
 
+def test_the_order_of_heads_makes_another_run():
+    """It decides where their weights start and what a drawn number means; such runs do not share a pack either."""
+    turned = MULEX.model_copy(update={"heads": dict(reversed(MULEX.heads.items()))})
+    one, other = run_with(), run_with(recipe=turned)
+    assert one.run_id != other.run_id
+    assert one.shape != other.shape
+
+
 CHANGES = (
     [("training", name) for name in OTHER_TRAINING]
     + [("world", name) for name in OTHER_WORLD]
