@@ -10,6 +10,7 @@ COMMANDS = {
     "train": ("mulex.commands.train:train", "Train one draw here, with one or more seeds, without Ray."),
     "sweep": ("sweeps.commands.sweep:sweep", "Launch or continue a sweep from a YAML spec."),
     "resume": ("sweeps.commands.sweep:resume", "Continue a sweep from its own folder."),
+    "submit": ("cluster.submit:submit", "Train a spec as a job on a Ray cluster."),
     "status": ("sweeps.commands.status:status", "Show how a sweep stands, or one of its runs."),
     "validate": ("sweeps.commands.validate:validate", "Check a spec and list everything that is wrong with it."),
     "collect": ("sweeps.commands.check:collect", "Make the two tables from the runs that are there."),
@@ -19,6 +20,7 @@ COMMANDS = {
     "report": ("analysis.commands.report:report", "One self-contained page about one or more sweeps."),
     "starts": ("mulex.commands.starts:starts", "Measure kept policies from every late start state."),
     "play": ("mulex.commands.play:play", "Watch a policy in a world, play by hand, or draw a map."),
+    "token": ("cluster.token:token", "Make or show the token that a Ray cluster and its clients share."),
 }
 
 

@@ -2,7 +2,6 @@
 
 import logging
 import os
-import socket
 import tempfile
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -17,11 +16,14 @@ os.environ.setdefault("RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO", "0")
 
 import ray
 from ray import tune
+from ray.exceptions import AuthenticationError
 from ray.tune.search import Searcher
 
 from mulex.errors import UserError
 from sweeps.cluster_choice import Cluster
+from sweeps.joining import check_cluster
 from sweeps.packs import Packs
+from sweeps.ray_token import use_token
 from sweeps.spec import Spec
 from sweeps.trainable import PackTrainable, begin_training
 from sweeps.tune_extras import make_callbacks, make_scheduler
@@ -35,15 +37,16 @@ def connected(cluster: Cluster) -> Iterator[None]:
     if ray.is_initialized():
         yield
         return
+    use_token(make=cluster.address in (None, "local"))
     if cluster.address not in (None, "auto", "local"):
-        _check_listens(str(cluster.address))
+        check_cluster(str(cluster.address))
     # a failure is recorded and printed in a line; Ray would print its traceback once a try
     settings: dict[str, Any] = {"log_to_driver": False, "logging_level": logging.CRITICAL}
     if cluster.address is None:
         settings |= {"num_cpus": cluster.cpus, "include_dashboard": cluster.dashboard}
     try:
         context = ray.init(address=cluster.address or "local", **settings)
-    except (ConnectionError, ValueError, RuntimeError) as error:
+    except (ConnectionError, ValueError, RuntimeError, AuthenticationError) as error:
         raise UserError(f"--address {cluster.address}: no Ray cluster answers there ({error})") from None
     if cluster.dashboard and context.dashboard_url:
         print(f"Ray dashboard: http://{context.dashboard_url} (its token: ray get-auth-token)", flush=True)
@@ -51,17 +54,6 @@ def connected(cluster: Cluster) -> Iterator[None]:
         yield
     finally:
         ray.shutdown()
-
-
-def _check_listens(address: str) -> None:
-    """Say at once when nobody is there; Ray itself would try for minutes."""
-    host, _, port = address.rpartition(":")
-    try:
-        if not host or not port.isdigit():
-            raise ValueError("needed is auto, or the head's HOST:PORT, for example 10.0.0.1:6379")
-        socket.create_connection((host, int(port)), timeout=10).close()
-    except (OSError, ValueError, OverflowError) as error:
-        raise UserError(f"--address {address}: no Ray cluster answers there ({error})") from None
 
 
 class PackQueue(Searcher):
