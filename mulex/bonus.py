@@ -6,7 +6,10 @@ from typing import Protocol
 import numpy as np
 from PIL import Image
 
+from mulex.errors import UserError
 from mulex.streams import uniforms
+from mulex.worlds.interface import GridWorlds, Worlds
+from mulex.worlds.world import World
 
 HASH_SIDE, HASH_BINS, HASH_BITS = 13, 10, 256  # given
 _PROJECTION_KEY = 0x51A5
@@ -29,20 +32,22 @@ class Bonus(Protocol):
         """Take the counts of `save`."""
 
 
-class OracleBonus:
-    """Exact counts of the states of a table world."""
+class StateBonus:
+    """Counts of the states of a table world, or of classes of them."""
 
-    def __init__(self, members: int, states: int) -> None:
-        self.counts = np.zeros((members, states), dtype=np.int32)
+    def __init__(self, members: int, index: np.ndarray) -> None:
+        """`index` (S,) int32 is the class that each state is counted in."""
+        self.index = index
+        self.counts = np.zeros((members, int(index.max()) + 1), dtype=np.int32)
         self._member = np.arange(members)
 
     def visit(self, record: np.ndarray) -> np.ndarray:
-        state = record[:, 0].astype(np.int64)
-        self.counts[self._member, state] += 1
-        return bonus_of(self.counts[self._member, state])
+        counted = self.index[record[:, 0]]
+        self.counts[self._member, counted] += 1
+        return bonus_of(self.counts[self._member, counted])
 
     def value(self, record: np.ndarray) -> np.ndarray:
-        return bonus_of(self.counts[self._member[:, None], record[..., 0].astype(np.int64)])
+        return bonus_of(self.counts[self._member[:, None], self.index[record[..., 0]]])
 
     def save(self) -> dict[str, np.ndarray]:
         return {"counts": self.counts}
@@ -51,8 +56,22 @@ class OracleBonus:
         self.counts[:] = arrays["counts"]
 
 
+class OracleBonus(StateBonus):
+    """Exact counts of the states."""
+
+    def __init__(self, members: int, states: int) -> None:
+        super().__init__(members, np.arange(states, dtype=np.int32))
+
+
+class StateSimHashBonus(StateBonus):
+    """Counts of SimHash codes where every state has one frame: all codes are computed ahead."""
+
+    def __init__(self, members: int, world: World) -> None:
+        super().__init__(members, state_codes(world))
+
+
 class SimHashBonus:
-    """Counts of the SimHash codes of frames; a code is computed once for each distinct record."""
+    """Counts of the SimHash codes of any frames; a code is computed once for each distinct record."""
 
     def __init__(self, members: int, frames: Callable[[np.ndarray], np.ndarray]) -> None:
         """`frames` draws records (N, D) as frames (N, rows, cols)."""
@@ -95,6 +114,27 @@ class SimHashBonus:
                 self._codes.clear()
             self._codes[key] = simhash(self._frames(record[None])[0])
         return self._codes[key]
+
+
+def make_bonus(name: str, worlds: Worlds, members: int) -> Bonus:
+    """The bonus of that name for these worlds, or why it cannot be."""
+    if name == "oracle":
+        if worlds.states is None:
+            raise UserError("bonus oracle: this world's states cannot be counted; use simhash, or a grid world")
+        return OracleBonus(members, worlds.states)
+    if len(worlds.frame_shape) != 2:
+        raise UserError(f"bonus simhash: frames must have two axes, this world's have {len(worlds.frame_shape)}")
+    if isinstance(worlds, GridWorlds) and not worlds.world.ghosts:
+        return StateSimHashBonus(members, worlds.world)
+    return SimHashBonus(members, worlds.frames)
+
+
+def state_codes(world: World) -> np.ndarray:
+    """(S,) int32: the SimHash code of each state's frame, codes numbered as they are met."""
+    known: dict[bytes, int] = {}
+    states, nobody = len(world.tables.next_state), np.empty((1, 0), dtype=np.int64)
+    codes = (simhash(world.frames(np.array([state]), nobody)[0]) for state in range(states))
+    return np.array([known.setdefault(code, len(known)) for code in codes], dtype=np.int32)
 
 
 def bonus_of(counts: np.ndarray) -> np.ndarray:

@@ -1,43 +1,18 @@
 """The learning part of a pack: online and target network, optimiser, and the batches that each head learns from."""
 
-from dataclasses import dataclass
-
 import numpy as np
 import torch
 from torch import Tensor
 
+from mulex.anatomy import Source, is_rainbow, network_shape, reward_weights, sources_of, uses_adam
 from mulex.config import RunConfig
 from mulex.losses import C51Head, DQNHead, Head, Target
-from mulex.network import BODIES, NetworkShape, Workspace
+from mulex.network import Workspace
 from mulex.optimiser import Adam, Optimiser, RMSProp
 from mulex.replay import Batch
-from mulex.sight import Sight, picture_shape
+from mulex.sight import Sight
 from mulex.streams import stream_keys
 from mulex.worlds.interface import Worlds
-
-SMALLEST_LOSS = 1e-10  # keeps every priority positive
-
-
-@dataclass(frozen=True)
-class Source:
-    """A kind of batch, and the heads that learn from it."""
-
-    heads: tuple[int, ...]
-    prioritised: bool
-    n_step: int
-
-
-def sources_of(run: RunConfig) -> list[Source]:
-    """Plain heads learn from even batches of one step, Rainbow heads from prioritised batches of n steps."""
-    rainbow = [is_rainbow(run, name) for name in run.recipe.heads]
-    plain_heads = tuple(h for h, flag in enumerate(rainbow) if not flag)
-    rainbow_heads = tuple(h for h, flag in enumerate(rainbow) if flag)
-    both = [Source(rainbow_heads, True, run.training.n_step), Source(plain_heads, False, 1)]
-    return [source for source in both if source.heads]
-
-
-def is_rainbow(run: RunConfig, head: str) -> bool:
-    return run.training.flavour == "rainbow" and run.recipe.heads[head].flavour == "training"
 
 
 class Learner:
@@ -49,7 +24,7 @@ class Learner:
         self.sources = sources_of(run)
         self.heads = [self._head(run, name, worlds.actions) for name in run.recipe.heads]
         self.sight = Sight(worlds, training.input_scale, device)
-        self.shape = network_shape(run, worlds, stack, [head.outputs for head in self.heads])
+        self.shape = network_shape(run, worlds, stack)
         keys = stream_keys([r.run_id for r in runs], "initialisation")
         self.parameters = torch.from_numpy(self.shape.initial(keys, training.initialisation)).to(device)
         self.target = self.parameters.clone()
@@ -63,7 +38,7 @@ class Learner:
         self._acting = Workspace(self.shape, self.members, 1, everyone, device)
         size = training.batch_size
         self._learning = [Workspace(self.shape, self.members, size, s.heads, device) for s in self.sources]
-        self._reward_weights = np.array([_reward_weights(r) for r in runs], dtype=np.float32)  # (P, H, signals)
+        self._reward_weights = reward_weights(runs)  # (P, H, signals)
         self._discount = np.float32(run.discount)
 
     def _head(self, run: RunConfig, name: str, actions: int) -> Head:
@@ -75,8 +50,7 @@ class Learner:
     def _optimiser(self, runs: list[RunConfig]) -> Optimiser:
         training = runs[0].training
         rates = torch.tensor([[run.values["learning_rate"]] for run in runs], device=self.device)  # (P, 1)
-        adam = training.optimiser == "adam" or (training.optimiser == "auto" and training.flavour == "rainbow")
-        if adam:
+        if uses_adam(runs[0]):
             return Adam(self.parameters, rates, training.adam_epsilon)
         return RMSProp(self.parameters, rates, training.rmsprop_decay, training.rmsprop_epsilon)
 
@@ -121,7 +95,7 @@ class Learner:
         reward = sum(batch.rewards[..., k] * weights[:, k, None, None] for k in range(weights.shape[1]))  # (P, B, n)
         total = np.zeros(batch.action.shape, dtype=np.float32)
         for i in reversed(range(batch.rewards.shape[2])):
-            total = total * self._discount + reward[..., i]  # type: ignore[index]
+            total = total * self._discount + reward[..., i]
         follow = np.where(batch.terminal, np.float32(0), self._discount**batch.steps).astype(np.float32)
         return Target(
             action=self._tensor(batch.action),
@@ -132,20 +106,3 @@ class Learner:
 
     def _tensor(self, array: np.ndarray) -> Tensor:
         return torch.from_numpy(array).to(self.device)
-
-
-def network_shape(run: RunConfig, worlds: Worlds, stack: int, outputs: list[int]) -> NetworkShape:
-    """The network for what is seen: convolutions for pictures, a dense layer for flat observations."""
-    body = run.training.body
-    if body == "auto":
-        flat = len(worlds.frame_shape) == 1
-        textured = getattr(run.world, "textured", False)
-        body = "mlp" if flat else "textured" if textured else "conv"
-    picture = picture_shape(worlds, stack, body == "mlp")
-    return NetworkShape(picture, BODIES[body], run.training.padding == "same", run.training.hidden, outputs)
-
-
-def _reward_weights(run: RunConfig) -> list[list[float]]:
-    """(H, signals): what each head's reward is made of, the task's share first, then the bonuses'."""
-    signals = ("task", *run.recipe.signals)
-    return [[run.weight(head.reward.get(name, 0.0)) for name in signals] for head in run.recipe.heads.values()]

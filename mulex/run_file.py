@@ -20,6 +20,8 @@ from mulex.schema import curves_schema, runs_schema
 _KEY = b"mulex.run"
 _SEAL_KEY, _SEAL_MARK = b"mulex.seal", b"sha256:"
 _BLANK = _SEAL_MARK + b"0" * 64
+RUNS_TABLE, CURVES_TABLE = "runs.parquet", "curves.parquet"
+_MADE_OF = b"mulex.made_of"
 Rows = list[dict[str, Any]]
 
 
@@ -61,19 +63,42 @@ def write_run_file(folder: Folder, finished: RunFile) -> str:
 
 def read_run_file(folder: Folder, name: str) -> RunFile:
     """Read a run, or raise DamagedRunFile."""
+    content, about = _read_sealed(folder, name)
+    return RunFile(about["row"], pq.ParquetFile(io.BytesIO(content)).read(), about["config"])
+
+
+@dataclass(frozen=True)
+class RunNote:
+    """What can be known of a run without its curve; equal seals are equal files."""
+
+    row: dict[str, Any]
+    seal: str
+
+
+def read_run_note(folder: Folder, name: str) -> RunNote:
+    """As `read_run_file`, several times faster."""
+    content, about = _read_sealed(folder, name)
+    return RunNote(about["row"], _seal_in(content).decode())
+
+
+def _read_sealed(folder: Folder, name: str) -> tuple[bytes, dict[str, Any]]:
+    """The content of a whole file, and its metadata."""
     content = folder.read(name)
-    start = content.rfind(_SEAL_MARK)
-    seal = content[start : start + len(_BLANK)]
-    if start < 0 or _seal(content[:start] + _BLANK + content[start + len(_BLANK) :]) != seal:
+    seal = _seal_in(content)
+    if not seal or _seal(content.replace(seal, _BLANK)) != seal:
         raise DamagedRunFile(f"{folder.url}/{name}: damaged, its checksum does not fit its content")
-    file = pq.ParquetFile(io.BytesIO(content))
-    curve, about = file.read(), json.loads(file.metadata.metadata[_KEY])
+    about = json.loads(pq.read_metadata(io.BytesIO(content)).metadata[_KEY])
     row = about["row"]
     if name != run_name(row["method"], row["run"]):
         raise DamagedRunFile(f"{folder.url}/{name}: of another run, {run_name(row['method'], row['run'])}")
     for moment in ("started_at", "finished_at"):
         row[moment] = datetime.fromisoformat(row[moment])
-    return RunFile(row, curve, about["config"])
+    return content, about
+
+
+def _seal_in(content: bytes) -> bytes:
+    start = content.rfind(_SEAL_MARK)
+    return content[start : start + len(_BLANK)] if start >= 0 else b""
 
 
 def _seal(blank: bytes) -> bytes:
@@ -92,18 +117,37 @@ class Collected:
 def collect_tables(folder: Folder) -> Collected:
     """Make runs.parquet and curves.parquet from the run files that are whole; the others are named."""
     finished, damaged = [], []
+    seals: dict[str, str] = {}
     for name in folder.list("runs"):
         if name.endswith(".parquet"):
             try:
-                finished.append(read_run_file(folder, name))
+                content, about = _read_sealed(folder, name)
             except DamagedRunFile:
                 damaged.append(name)
+                continue
+            seals[name] = _seal_in(content).decode()
+            finished.append(RunFile(about["row"], pq.ParquetFile(io.BytesIO(content)).read(), about["config"]))
     finished.sort(key=lambda f: (f.row["world"], f.row["method"], f.row["draw"], f.row["seed"]))
     rows = [f.row for f in finished]
     curves = _joined([f.curve for f in finished])
-    _write_table(folder, "runs.parquet", pa.Table.from_pylist(rows, runs_schema(rows)))
-    _write_table(folder, "curves.parquet", curves)
+    runs = pa.Table.from_pylist(rows, runs_schema(rows))
+    _write_table(folder, CURVES_TABLE, curves)
+    made_of = {**(runs.schema.metadata or {}), _MADE_OF: _fingerprint(seals)}
+    _write_table(folder, RUNS_TABLE, runs.replace_schema_metadata(made_of))
     return Collected(len(rows), len(curves), damaged)
+
+
+def tables_are_of(folder: Folder, seals: dict[str, str]) -> bool:
+    """Whether the two tables were made of the run files with these names and seals, and of no others."""
+    try:
+        schema = pq.read_schema(io.BytesIO(folder.read(RUNS_TABLE)))
+    except (FileNotFoundError, pa.ArrowInvalid):
+        return False
+    return (schema.metadata or {}).get(_MADE_OF) == _fingerprint(seals) and folder.exists(CURVES_TABLE)
+
+
+def _fingerprint(seals: dict[str, str]) -> bytes:
+    return hashlib.sha256(json.dumps(seals, sort_keys=True).encode()).hexdigest().encode()
 
 
 def _joined(curves: list[pa.Table]) -> pa.Table:

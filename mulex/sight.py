@@ -9,14 +9,6 @@ from mulex.worlds.interface import GridWorlds, Worlds
 LARGEST_TABLE = 64 * 2**20  # bytes of ready-made frames; larger worlds are drawn frame by frame
 
 
-def picture_shape(worlds: Worlds, stack: int, flat: bool) -> tuple[int, int, int]:
-    """Rows, columns and channels of the network's input; flat makes every number a channel."""
-    shape = worlds.frame_shape
-    if flat or len(shape) == 1:
-        return 1, 1, int(np.prod(shape)) * stack
-    return shape[0], shape[1], stack * (shape[2] if len(shape) == 3 else 1)
-
-
 class Sight:
     """Fills the network's input (P, B, rows, cols, C) from records (P, B, stack, D)."""
 

@@ -5,91 +5,50 @@ while engine.iterations < runs[0].training.iterations:
     rows = engine.iterate()        # one row a member
 """
 
-import time
-from typing import Any
-
 import numpy as np
 import torch
 
-from mulex.bonus import Bonus, OracleBonus, SimHashBonus
+from mulex.anatomy import SMALLEST_LOSS, Source
 from mulex.config import RunConfig
-from mulex.errors import UserError
-from mulex.evaluation import Evaluation, Stacks, evaluate
-from mulex.learner import SMALLEST_LOSS, Learner, Source
+from mulex.evaluation import Evaluation, evaluate
+from mulex.learner import Learner
 from mulex.make_worlds import make_worlds
-from mulex.priorities import Priorities
-from mulex.replay import Batch, Replay, flags_of
-from mulex.schedule import Schedule
-from mulex.streams import stream_keys, uniforms
-from mulex.worlds.interface import Worlds
-
-Row = dict[str, float | int | None]
+from mulex.pack_engine import PackEngine, Row, Tally
+from mulex.replay import Batch, flags_of
+from mulex.streams import uniforms
 
 
-class TorchEngine:
+class TorchEngine(PackEngine):
     """Trains P runs of one shape together, an iteration at a time."""
 
     name = "torch"
 
     def __init__(self, runs: list[RunConfig], device: str = "cpu") -> None:
         torch.set_num_threads(1)  # more is slower, and the order of sums must not depend on the machine
-        if len({run.shape for run in runs}) != 1:
-            raise ValueError("the runs of a pack must be of one shape")
-        self.runs, self.run = runs, runs[0]
-        self.ids = [run.run_id for run in runs]
-        training = self.run.training
-        self.worlds = make_worlds(self.run.world, self.ids, "ghosts")
-        self.stack = training.stack or (1 if len(self.worlds.frame_shape) == 1 else 4)
-        self.schedule = Schedule(runs, self.worlds.actions)
+        super().__init__(runs)
         self.learner = Learner(runs, self.worlds, self.stack, torch.device(device))
-        self.bonuses = [make_bonus(name, self.worlds, len(runs)) for name in self.run.recipe.signals]
-        self.replay = Replay(
-            members=len(runs),
-            size=training.replay_size,
-            record=self.worlds.record_shape,
-            dtype=self.worlds.record_dtype,
-            signals=1 + len(self.bonuses),
-            stack=self.stack,
-        )
-        prioritised = any(source.prioritised for source in self.learner.sources)
-        self.priorities = Priorities(len(runs), training.replay_size) if prioritised else None
-        self.replay_keys = stream_keys(self.ids, "replay")
-        self.iterations = self.steps = self.updates = 0
-        self.stacks = Stacks(self.worlds.observe(), self.stack)
-        self.last_head = np.zeros(len(runs), dtype=np.int64)
-        self.age = np.zeros(len(runs), dtype=np.int64)
-        self.episode_return = np.zeros(len(runs))
 
     @torch.inference_mode()
     def iterate(self) -> list[Row]:
         """Train for one iteration, then evaluate."""
-        started = time.perf_counter()
-        tally = self._train(self.run.steps_per_iteration)
-        results = {name: self._evaluate(h) for h, name in self._evaluated()}
-        self.iterations += 1
-        return self._rows(tally, results, time.perf_counter() - started)
+        return super().iterate()
 
-    def _train(self, steps: int) -> "Tally":
+    def _train(self, head: np.ndarray, forced: np.ndarray, tally: Tally) -> None:
         training = self.run.training
-        acting = self.schedule.draw(self.steps, steps, self.last_head)
-        tally = Tally(len(self.runs), len(self.learner.heads))
         everyone = np.arange(len(self.runs))
-        for head, forced in zip(acting.head, acting.forced, strict=True):
-            actions = forced
-            if (forced < 0).any():
-                greedy = self.learner.values(self.stacks.records)[head, everyone].argmax(axis=1)
-                actions = np.where(forced < 0, greedy, forced)
+        for who, random_action in zip(head, forced, strict=True):
+            actions = random_action
+            if (random_action < 0).any():
+                greedy = self.learner.values(self.stacks.records)[who, everyone].argmax(axis=1)
+                actions = np.where(random_action < 0, greedy, random_action)
             self._step(actions, tally)
             if self.steps > max(training.warm_up, training.n_step) and self.steps % training.update_every == 0:
                 tally.losses += self._update()
                 tally.updates += 1
             if self.steps % training.target_period == 0:
                 self.learner.copy_to_target()
-        self.last_head = acting.head[-1]
-        tally.acted += (acting.head[..., None] == np.arange(len(self.learner.heads))).mean(axis=0)
-        return tally
 
-    def _step(self, actions: np.ndarray, tally: "Tally") -> None:
+    def _step(self, actions: np.ndarray, tally: Tally) -> None:
         """Act once in every world, and remember it."""
         training = self.run.training
         before = self.stacks.records[:, -1].copy()
@@ -151,10 +110,6 @@ class TorchEngine:
                 batch.rewards[..., k] = bonus.value(flat).reshape(batch.counts.shape) * batch.counts
         return batch, importance
 
-    def _evaluated(self) -> list[tuple[int, str]]:
-        names = list(self.run.recipe.heads)
-        return [(names.index(name), name) for name in self.run.recipe.evaluate]
-
     def _evaluate(self, head: int) -> Evaluation:
         worlds = make_worlds(self.run.world, self.ids, f"evaluation {self.iterations}")
 
@@ -166,111 +121,17 @@ class TorchEngine:
         finally:
             worlds.close()
 
-    def _rows(self, tally: "Tally", results: dict[str, Evaluation], seconds: float) -> list[Row]:
-        return [self._row(p, tally, results, seconds / len(self.runs)) for p in range(len(self.runs))]
-
-    def _row(self, p: int, tally: "Tally", results: dict[str, Evaluation], seconds: float) -> Row:
-        heads = list(self.run.recipe.heads)
-        first = results[self.run.recipe.evaluate[0]]
-        ideal = self.worlds.ideal_return
-        mean_return = float(first.mean_return[p])
-        episodes = int(tally.episodes[p])
-        acted = {name: float(tally.acted[p, h]) for h, name in enumerate(heads)}
-        row: Row = {
-            "iteration": self.iterations,
-            "eval_return": mean_return,
-            "normalised_return": mean_return / ideal if ideal else None,
-            "eval_episode_length": float(first.mean_length[p]),
-            "train_return": float(tally.returns[p]) / episodes if episodes else None,
-            "train_episodes": episodes,
-            "explore_fraction": sum(share for name, share in acted.items() if self._explores(name)),
-            "mean_bonus": float(tally.bonus[p]) / self.run.steps_per_iteration if self.bonuses else None,
-            "env_steps": self.steps,
-            "seconds": seconds,
-        }
-        for h, name in enumerate(heads):
-            row[f"loss_{name}"] = float(tally.losses[p, h]) / tally.updates if tally.updates else None
-            row[f"acted_{name}"] = acted[name]
-        if len(results) > 1:
-            row |= {f"eval_return_{name}": float(result.mean_return[p]) for name, result in results.items()}
-        return row
-
-    def _explores(self, head: str) -> bool:
-        """Whether a head learns from bonuses alone."""
-        return "task" not in self.run.recipe.heads[head].reward
-
     def weights(self, p: int) -> dict[str, np.ndarray]:
         """The weights of one member, by name."""
         return {name: view[p].cpu().numpy().copy() for name, view in self.learner.weights.items()}
 
-    def close(self) -> None:
-        self.worlds.close()
+    def _learned(self) -> dict[str, np.ndarray]:
+        return {name: tensor.cpu().numpy() for name, tensor in self._tensors().items()}
 
-    def save(self) -> dict[str, np.ndarray]:
-        """Everything that changes, as arrays; `load` on a new engine of the same runs continues bit for bit."""
-        counters = {"iterations": self.iterations, "steps": self.steps, "updates": self.updates}
-        arrays: dict[str, Any] = {f"counter.{name}": np.array(value) for name, value in counters.items()}
-        arrays |= {f"learner.{name}": tensor.cpu().numpy() for name, tensor in self._tensors().items()}
-        arrays |= {f"worlds.{name}": array for name, array in self.worlds.save().items()}
-        arrays |= {f"replay.{name}": array for name, array in self.replay.save().items()}
-        for name, bonus in zip(self.run.recipe.signals, self.bonuses, strict=True):
-            arrays |= {f"bonus.{name}.{key}": array for key, array in bonus.save().items()}
-        if self.priorities is not None:
-            arrays |= {f"priorities.{name}": array for name, array in self.priorities.save().items()}
-        arrays |= {f"self.{name}": array for name, array in self._own().items()}
-        return {name: np.array(array) for name, array in arrays.items()}
-
-    def load(self, arrays: dict[str, np.ndarray]) -> None:
-        """Take what `save` gave."""
-        self.iterations, self.steps, self.updates = (
-            int(arrays[f"counter.{name}"]) for name in ("iterations", "steps", "updates")
-        )
+    def _learn_again(self, arrays: dict[str, np.ndarray]) -> None:
         for name, tensor in self._tensors().items():
-            tensor.copy_(torch.from_numpy(arrays[f"learner.{name}"]))
-        self.worlds.load(_under("worlds.", arrays))
-        self.replay.load(_under("replay.", arrays))
-        for name, bonus in zip(self.run.recipe.signals, self.bonuses, strict=True):
-            bonus.load(_under(f"bonus.{name}.", arrays))
-        if self.priorities is not None:
-            self.priorities.load(_under("priorities.", arrays))
-        for name, array in self._own().items():
-            array[:] = arrays[f"self.{name}"]
+            tensor.copy_(torch.from_numpy(arrays[name]))
 
     def _tensors(self) -> dict[str, torch.Tensor]:
         learner = self.learner
         return {"parameters": learner.parameters, "target": learner.target, **learner.optimiser.state}
-
-    def _own(self) -> dict[str, np.ndarray]:
-        return {
-            "stacks": self.stacks.records,
-            "last_head": self.last_head,
-            "age": self.age,
-            "episode_return": self.episode_return,
-        }
-
-
-class Tally:
-    """Sums over the training steps of an iteration."""
-
-    def __init__(self, members: int, heads: int) -> None:
-        self.returns = np.zeros(members)
-        self.episodes = np.zeros(members, dtype=np.int64)
-        self.bonus = np.zeros(members)
-        self.losses = np.zeros((members, heads))
-        self.acted = np.zeros((members, heads))
-        self.updates = 0
-
-
-def make_bonus(name: str, worlds: Worlds, members: int) -> Bonus:
-    """The bonus of that name for these worlds, or why it cannot be."""
-    if name == "oracle":
-        if worlds.states is None:
-            raise UserError("bonus oracle: this world's states cannot be counted; use simhash, or a grid world")
-        return OracleBonus(members, worlds.states)
-    if len(worlds.frame_shape) != 2:
-        raise UserError(f"bonus simhash: frames must have two axes, this world's have {len(worlds.frame_shape)}")
-    return SimHashBonus(members, worlds.frames)
-
-
-def _under(prefix: str, arrays: dict[str, np.ndarray]) -> dict[str, np.ndarray]:
-    return {name.removeprefix(prefix): array for name, array in arrays.items() if name.startswith(prefix)}

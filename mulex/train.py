@@ -74,6 +74,8 @@ class PackTraining:
             return []
         if not found.arrays:
             return [*found.skipped, "no whole snapshot is left: beginning again"]
+        if (other := found.about["engine"]) != self.engine.name:
+            return [*found.skipped, f"the snapshot is of engine {other}, this is {self.engine.name}: beginning again"]
         self.engine.load(found.arrays)
         self.pack.curves, self.pack.errors = found.about["curves"], found.about["errors"]
         self.pack.started_at = found.about["started_at"]
@@ -99,6 +101,7 @@ class PackTraining:
         """Keep everything as it is now."""
         pack = self.pack
         about = {"curves": pack.curves, "errors": pack.errors, "started_at": pack.started_at}
+        about["engine"] = self.engine.name
         save_snapshot(self.folder, pack.name, self.engine.iterations, self.engine.save(), about)
 
     def leave(self) -> None:

@@ -12,7 +12,7 @@ from typing import Any
 import optuna
 
 from mulex.folder import Folder
-from mulex.run_file import DamagedRunFile, read_run_file, run_name
+from mulex.run_file import DamagedRunFile, read_run_note, run_name
 from mulex.streams import stream_key
 from sweeps.distributions import Distribution
 from sweeps.draws import Values
@@ -141,7 +141,7 @@ class AdaptivePacks:
     def _score(self, run: PlannedRun) -> float | None:
         """Of a run that has one: its normalised AUC, or the plain one where there is no ideal return."""
         try:
-            row = read_run_file(self.folder, run_name(run.method, run.run_id)).row
+            row = read_run_note(self.folder, run_name(run.method, run.run_id)).row
         except (FileNotFoundError, DamagedRunFile):
             return None
         score = row.get("normalised_auc") if row.get("normalised_auc") is not None else row.get("auc")

@@ -8,7 +8,7 @@ from datetime import UTC, datetime
 from typing import Any
 
 from mulex.folder import Folder
-from mulex.run_file import DamagedRunFile, read_run_file
+from mulex.run_file import DamagedRunFile, read_run_note
 from sweeps.launch import make_plan
 from sweeps.plan import PlannedRun
 from sweeps.spec import Spec
@@ -97,7 +97,7 @@ class Board:
 
     def _read(self, name: str, run_id: str) -> None:
         try:
-            row = read_run_file(self.folder, name).row
+            row = read_run_note(self.folder, name).row
         except DamagedRunFile:
             self.damaged.append(name)
             self.finished.pop(run_id, None)

@@ -12,7 +12,7 @@ from types import FrameType
 from typing import Any
 
 from mulex.folder import Folder
-from mulex.run_file import collect_tables
+from mulex.run_file import collect_tables, tables_are_of
 from sweeps.cluster_choice import Cluster
 from sweeps.draws import draw_values
 from sweeps.lease import Lease
@@ -84,10 +84,12 @@ class Launch:
         stock = take_stock(self.folder, self.plan)
         move_aside(self.folder, stock.damaged)
         wanted = [*stock.missing, *stock.failed]
-        if wanted or self._asks_for_more():
+        something = bool(wanted) or self._asks_for_more()
+        if something:
             self._train(wanted)
         self._check_lease()
-        if self.storage_error is None:
+        nothing_new = not something and not stock.strangers and tables_are_of(self.folder, stock.seals)
+        if self.storage_error is None and not nothing_new:
             collect_tables(self.folder)
         return Ended(self.interruption.asked, self.storage_error)
 

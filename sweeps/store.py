@@ -8,7 +8,7 @@ from mulex.config import RunConfig
 from mulex.errors import UserError
 from mulex.folder import Folder
 from mulex.provenance import provenance
-from mulex.run_file import DamagedRunFile, RunFile, curve_table, read_run_file, run_name, write_run_file
+from mulex.run_file import DamagedRunFile, RunFile, curve_table, read_run_note, run_name, write_run_file
 from sweeps.plan import Plan, PlannedRun
 from sweeps.spec import Spec, differences, load_spec, write_yaml
 
@@ -49,6 +49,8 @@ class Stock:
     damaged: list[str] = field(default_factory=list)
     strangers: list[str] = field(default_factory=list)
     """Run files of no planned run."""
+    seals: dict[str, str] = field(default_factory=dict)
+    """Of every whole file of a planned run, by its name."""
 
 
 def take_stock(folder: Folder, plan: Plan) -> Stock:
@@ -62,13 +64,14 @@ def take_stock(folder: Folder, plan: Plan) -> Stock:
             continue
         there.discard(name)
         try:
-            status = read_run_file(folder, name).row["status"]
+            note = read_run_note(folder, name)
         except DamagedRunFile:
             stock.damaged.append(name)
             stock.missing.append(run)
             continue
         kinds = {"done": stock.done, "stopped": stock.done, "diverged": stock.diverged}
-        kinds.get(status, stock.failed).append(run)
+        kinds.get(note.row["status"], stock.failed).append(run)
+        stock.seals[name] = note.seal
     stock.strangers = sorted(there)
     return stock
 
@@ -76,7 +79,7 @@ def take_stock(folder: Folder, plan: Plan) -> Stock:
 def has_result(folder: Folder, run: PlannedRun) -> bool:
     """Whether a run need not be trained again."""
     try:
-        return bool(read_run_file(folder, run_name(run.method, run.run_id)).row["status"] != "failed")
+        return bool(read_run_note(folder, run_name(run.method, run.run_id)).row["status"] != "failed")
     except (FileNotFoundError, DamagedRunFile):
         return False
 

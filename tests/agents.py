@@ -4,7 +4,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import partial
 from math import sqrt
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 import torch
@@ -13,8 +13,9 @@ from mulex.bonus import simhash
 from mulex.config import GridWorldConfig, MethodConfig, RunConfig, TrainingConfig, WorldConfig
 from mulex.losses import Target
 from mulex.methods import METHODS, make_run, with_bonus
+from mulex.pack_engine import PackEngine, Row
 from mulex.replay import Batch
-from mulex.torch_engine import Row, TorchEngine
+from mulex.torch_engine import TorchEngine
 from mulex.worlds.interface import Outcome
 
 METHOD_NAMES = tuple(METHODS)
@@ -66,13 +67,18 @@ class Case:
         return {name: every[name] for name in self.recipe().hyperparameters}
 
 
-def train(runs: list[RunConfig], iterations: int) -> tuple[TorchEngine, list[list[Row]]]:
+EngineType = TypeVar("EngineType", bound=PackEngine)
+
+
+def train(
+    runs: list[RunConfig], iterations: int, make: Callable[[list[RunConfig]], EngineType] = TorchEngine
+) -> tuple[EngineType, list[list[Row]]]:
     """A trained engine and its rows by iteration and member, without the time they took."""
-    engine = TorchEngine(runs)
+    engine = make(runs)
     return engine, more(engine, iterations)
 
 
-def more(engine: TorchEngine, iterations: int) -> list[list[Row]]:
+def more(engine: PackEngine, iterations: int) -> list[list[Row]]:
     """Train on."""
     return [[without_seconds(row) for row in engine.iterate()] for _ in range(iterations)]
 
@@ -81,7 +87,7 @@ def without_seconds(row: Row) -> Row:
     return {name: value for name, value in row.items() if name != "seconds"}
 
 
-def member_state(engine: TorchEngine, k: int) -> dict[str, np.ndarray]:
+def member_state(engine: PackEngine, k: int) -> dict[str, np.ndarray]:
     """All that a snapshot holds of one member."""
     arrays = engine.save()
     ragged = {name: _part(array, arrays[RAGGED[name]], k) for name, array in arrays.items() if name in RAGGED}

@@ -7,11 +7,12 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from mulex.anatomy import picture_shape
 from mulex.config import GymWorldConfig, TrainingConfig
 from mulex.errors import UserError
 from mulex.make_worlds import make_worlds
 from mulex.methods import make_run
-from mulex.sight import Sight, picture_shape
+from mulex.sight import Sight
 from mulex.streams import stream_keys, words
 from mulex.torch_engine import TorchEngine
 from mulex.worlds.gym_worlds import GymWorlds

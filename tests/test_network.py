@@ -8,7 +8,8 @@ import torch
 import torch.nn.functional as F
 
 from mulex.errors import UserError
-from mulex.network import BODIES, Convolution, NetworkShape, Workspace, layer_shapes
+from mulex.network import Workspace
+from mulex.network_shape import BODIES, Convolution, NetworkShape, layer_shapes
 from mulex.streams import stream_keys
 
 torch.set_num_threads(1)  # as the engine does: more is slower on such small layers

@@ -1,0 +1,252 @@
+// The Q-network: convolutions that all heads share, then two dense layers a head; forward, and backward by hand.
+//
+// Every picture of a batch has a place u in the buffers; heads may be run on some of the places only.
+#pragma once
+
+#include "engine.hpp"
+#include "products.hpp"
+
+namespace mulex {
+namespace {
+
+// A dense layer's weights with columns in whole blocks, and transposed; both made anew when weights have changed.
+class Dense {
+public:
+    void shape(int64_t inputs, int64_t outputs) {
+        inputs_ = inputs;
+        outputs_ = outputs;
+        if (width() != outputs) weight_.resize(inputs * width());
+        bias_.resize(width());
+        turned_.resize(width() * padded(inputs));
+    }
+    int64_t width() const { return padded(outputs_); }
+    int64_t blocks() const { return width() / kLanes; }
+    const float* weight() const { return now_; }
+    const float* bias() const { return bias_.data(); }
+    const float* turned() const { return turned_.data(); }
+    int64_t turned_stride() const { return padded(inputs_); }
+
+    void take(const float* weight, const float* bias) {
+        std::memcpy(bias_.data(), bias, static_cast<size_t>(outputs_) * sizeof(float));
+        now_ = weight;
+        if (width() == outputs_) return;
+        for (int64_t k = 0; k < inputs_; ++k)
+            std::memcpy(&weight_[k * width()], weight + k * outputs_, static_cast<size_t>(outputs_) * sizeof(float));
+        now_ = weight_.data();
+    }
+    void turn(const float* weight) { transpose(weight, inputs_, outputs_, turned_.data(), turned_stride()); }
+
+private:
+    int64_t inputs_ = 0, outputs_ = 0;
+    const float* now_ = nullptr;
+    Array<float> weight_, bias_, turned_;
+};
+
+struct Layer {
+    LayerShape shape;
+    Window window;
+    int64_t positions, picture;     // output positions, and floats of a padded input picture
+    Array<int32_t> in_row, out_row;  // (places * positions,): where windows begin, and where results go
+    Array<float> in, d_in;          // (places, picture)
+    Array<float> turned;            // the weights, transposed
+    Array<int32_t> block_offset;    // where in a window each 16 channels stand
+};
+
+struct Head {
+    HeadShape shape;
+    Dense hidden, out;
+    Array<float> h, d_h, o, d_o;  // (places, width)
+};
+
+class Network {
+public:
+    Network(const Settings& settings, int64_t places) : places_(places), hidden_(settings.hidden) {
+        count_ = settings.layers.count;
+        layers_ = new Layer[static_cast<size_t>(count_)];
+        heads_count_ = settings.heads.count;
+        heads_ = new Head[static_cast<size_t>(heads_count_)];
+        for (int64_t i = 0; i < count_; ++i) shape_layer(layers_[i], settings.layers[i]);
+        const Layer& last = layers_[count_ - 1];
+        features_ = last.positions * last.shape.out_channels;
+        f_.resize(places * features_);
+        d_f_.resize(places * features_);
+        for (int64_t i = 0; i < count_; ++i) place_outputs(i);
+        for (int64_t h = 0; h < heads_count_; ++h) shape_head(heads_[h], settings.heads[h]);
+        const int64_t tables = places * 3;
+        rows_.resize(tables);
+        everyone_.resize(places);
+        for (int64_t u = 0; u < places; ++u) everyone_[u] = static_cast<int32_t>(u);
+    }
+    ~Network() {
+        delete[] layers_;
+        delete[] heads_;
+    }
+    Network(const Network&) = delete;
+    Network& operator=(const Network&) = delete;
+
+    int64_t places() const { return places_; }
+    const int32_t* everyone() const { return everyone_.data(); }
+    // Where the picture of a place begins, its padding aside.
+    float* picture(int64_t u) {
+        const Layer& first = layers_[0];
+        const int64_t begin = (first.shape.top * first.shape.padded_cols + first.shape.left) * first.shape.channels;
+        return first.in.data() ? const_cast<float*>(first.in.data()) + u * first.picture + begin : nullptr;
+    }
+    int64_t picture_row() const { return static_cast<int64_t>(layers_[0].shape.padded_cols) * layers_[0].shape.channels; }
+    const float* out(int64_t h, int64_t u) const { return heads_[h].o.data() + u * heads_[h].out.width(); }
+    float* d_out(int64_t h, int64_t u) { return &heads_[h].d_o[u * heads_[h].out.width()]; }
+
+    void forward_body(const float* p, int64_t places) {
+        for (int64_t i = 0; i < count_; ++i) {
+            Layer& layer = layers_[i];
+            float* to = i + 1 < count_ ? layers_[i + 1].in.data() : f_.data();
+            const int64_t columns = layer.shape.out_channels;
+            product<Store::kRelu>(layer.in.data(), layer.in_row.data(), places * layer.positions, layer.window,
+                                  p + layer.shape.weight, columns, columns / kLanes, p + layer.shape.bias, to,
+                                  layer.out_row.data());
+        }
+    }
+
+    void forward_head(const float* p, int64_t h, const int32_t* place, int64_t count) {
+        Head& head = heads_[h];
+        head.hidden.take(p + head.shape.hidden_weight, p + head.shape.hidden_bias);
+        head.out.take(p + head.shape.out_weight, p + head.shape.out_bias);
+        const Rows rows = rows_of(head, place, count);
+        product<Store::kRelu>(f_.data(), rows.feature, count, dense_window(features_), head.hidden.weight(),
+                              head.hidden.width(), head.hidden.blocks(), head.hidden.bias(), head.h.data(), rows.hidden);
+        product<Store::kSet>(head.h.data(), rows.hidden, count, dense_window(hidden_), head.out.weight(),
+                             head.out.width(), head.out.blocks(), head.out.bias(), head.o.data(), rows.out);
+    }
+
+    void clear_d_out(int64_t h, int64_t places) {
+        std::memset(heads_[h].d_o.data(), 0, static_cast<size_t>(places * heads_[h].out.width()) * sizeof(float));
+    }
+    void clear_d_features(int64_t places) {
+        std::memset(d_f_.data(), 0, static_cast<size_t>(places * features_) * sizeof(float));
+    }
+
+    // The gradients of a head's weights; what its features should have been is added up over heads.
+    void backward_head(const float* p, int64_t h, const int32_t* place, int64_t count, float* gradient) {
+        Head& head = heads_[h];
+        const Rows rows = rows_of(head, place, count);
+        const int64_t outputs = head.shape.outputs;
+        outer(head.h.data(), rows.hidden, count, dense_window(hidden_), head.d_o.data(), rows.out, outputs,
+              gradient + head.shape.out_weight);
+        row_sums(head.d_o.data(), rows.out, count, outputs, gradient + head.shape.out_bias);
+        head.out.turn(p + head.shape.out_weight);
+        product<Store::kSet>(head.d_o.data(), rows.out, count, dense_window(outputs), head.out.turned(),
+                             head.out.turned_stride(), head.hidden.blocks(), nullptr, head.d_h.data(), rows.hidden);
+        for (int64_t i = 0; i < count; ++i)
+            through_relu(&head.d_h[rows.hidden[i]], &head.h[rows.hidden[i]], head.hidden.width());
+        outer(f_.data(), rows.feature, count, dense_window(features_), head.d_h.data(), rows.hidden, hidden_,
+              gradient + head.shape.hidden_weight);
+        row_sums(head.d_h.data(), rows.hidden, count, hidden_, gradient + head.shape.hidden_bias);
+        head.hidden.turn(p + head.shape.hidden_weight);
+        product<Store::kAdd>(head.d_h.data(), rows.hidden, count, dense_window(hidden_), head.hidden.turned(),
+                             head.hidden.turned_stride(), features_ / kLanes, nullptr, d_f_.data(), rows.feature);
+    }
+
+    void backward_body(const float* p, int64_t places, float* gradient) {
+        through_relu(d_f_.data(), f_.data(), places * features_);
+        for (int64_t i = count_ - 1; i >= 0; --i) {
+            Layer& layer = layers_[i];
+            const float* d = i + 1 < count_ ? layers_[i + 1].d_in.data() : d_f_.data();
+            const int64_t columns = layer.shape.out_channels, rows = places * layer.positions;
+            outer(layer.in.data(), layer.in_row.data(), rows, layer.window, d, layer.out_row.data(), columns,
+                  gradient + layer.shape.weight);
+            row_sums(d, layer.out_row.data(), rows, columns, gradient + layer.shape.bias);
+            if (i > 0) backward_input(p, layer, d, places);
+        }
+    }
+
+private:
+    struct Rows {
+        const int32_t *feature, *hidden, *out;
+    };
+
+    static Window dense_window(int64_t inputs) { return Window{1, static_cast<int32_t>(inputs), 0}; }
+
+    Rows rows_of(const Head& head, const int32_t* place, int64_t count) {
+        int32_t *feature = rows_.data(), *hidden = feature + places_, *out = hidden + places_;
+        for (int64_t i = 0; i < count; ++i) {
+            feature[i] = static_cast<int32_t>(place[i] * features_);
+            hidden[i] = static_cast<int32_t>(place[i] * head.hidden.width());
+            out[i] = static_cast<int32_t>(place[i] * head.out.width());
+        }
+        return Rows{feature, hidden, out};
+    }
+
+    static void through_relu(float* d, const float* activation, int64_t count) {
+        for (int64_t i = 0; i < count; i += kLanes)
+            store(d + i, map(load(activation + i), load(d + i), where_positive));
+    }
+
+    // Each window's share of what its input should have been is added where the window lay.
+    void backward_input(const float* p, Layer& layer, const float* d, int64_t places) {
+        const int64_t inputs = layer.window.size(), columns = layer.shape.out_channels;
+        transpose(p + layer.shape.weight, inputs, columns, layer.turned.data(), inputs);
+        std::memset(layer.d_in.data(), 0, static_cast<size_t>(places * layer.picture) * sizeof(float));
+        product<Store::kAdd>(d, layer.out_row.data(), places * layer.positions, dense_window(columns),
+                             layer.turned.data(), inputs, inputs / kLanes, nullptr, layer.d_in.data(),
+                             layer.in_row.data(), layer.block_offset.data());
+        through_relu(layer.d_in.data(), layer.in.data(), places * layer.picture);
+    }
+
+    void shape_layer(Layer& layer, const LayerShape& s) {
+        layer.shape = s;
+        layer.window = Window{s.kernel, s.kernel * s.channels, static_cast<int64_t>(s.padded_cols) * s.channels};
+        layer.positions = static_cast<int64_t>(s.out_rows) * s.out_cols;
+        layer.picture = static_cast<int64_t>(s.padded_rows) * s.padded_cols * s.channels;
+        layer.in.resize(padded(places_ * layer.picture));
+        layer.d_in.resize(padded(places_ * layer.picture));
+        layer.in_row.resize(places_ * layer.positions);
+        layer.out_row.resize(places_ * layer.positions);
+        layer.turned.resize(layer.window.size() * s.out_channels);
+        for (int64_t u = 0; u < places_; ++u)
+            for (int64_t at = 0; at < layer.positions; ++at) {
+                const int64_t row = at / s.out_cols * s.stride, col = at % s.out_cols * s.stride;
+                layer.in_row[u * layer.positions + at] =
+                    static_cast<int32_t>(u * layer.picture + (row * s.padded_cols + col) * s.channels);
+            }
+        const int64_t blocks = layer.window.size() / kLanes;
+        layer.block_offset.resize(blocks + 1);
+        for (int64_t n = 0; n < blocks; ++n) {
+            const int64_t k = n * kLanes;
+            layer.block_offset[n] = static_cast<int32_t>(k / layer.window.run * layer.window.stride + k % layer.window.run);
+        }
+    }
+
+    void place_outputs(int64_t i) {
+        Layer& layer = layers_[i];
+        const LayerShape& s = layer.shape;
+        for (int64_t u = 0; u < places_; ++u)
+            for (int64_t at = 0; at < layer.positions; ++at) {
+                int64_t offset = u * features_ + at * s.out_channels;
+                if (i + 1 < count_) {
+                    const Layer& next = layers_[i + 1];
+                    const int64_t row = at / s.out_cols + next.shape.top, col = at % s.out_cols + next.shape.left;
+                    offset = u * next.picture + (row * next.shape.padded_cols + col) * next.shape.channels;
+                }
+                layer.out_row[u * layer.positions + at] = static_cast<int32_t>(offset);
+            }
+    }
+
+    void shape_head(Head& head, const HeadShape& shape) {
+        head.shape = shape;
+        head.hidden.shape(features_, hidden_);
+        head.out.shape(hidden_, shape.outputs);
+        head.h.resize(places_ * head.hidden.width());
+        head.d_h.resize(places_ * head.hidden.width());
+        head.o.resize(places_ * head.out.width());
+        head.d_o.resize(places_ * head.out.width());
+    }
+
+    int64_t places_, hidden_, count_ = 0, heads_count_ = 0, features_ = 0;
+    Layer* layers_ = nullptr;
+    Head* heads_ = nullptr;
+    Array<float> f_, d_f_;
+    Array<int32_t> rows_, everyone_;
+};
+
+}  // namespace
+}  // namespace mulex

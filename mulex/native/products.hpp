@@ -1,0 +1,215 @@
+// The three matrix products of a network, on rows that may lie anywhere: a table gives each row's offset.
+//
+// So a convolution is a product on the pictures themselves: the row of an output position begins where its window
+// begins, and goes on for `segments` kernel rows of `run` numbers, `stride` apart. Each product works on a tile of
+// kTileRows x 16 sums that stay in registers. A row's result never depends on which rows it is computed with.
+#pragma once
+
+#include "block.hpp"
+
+namespace mulex {
+namespace {
+
+struct Window {
+    int32_t segments, run;
+    int64_t stride;
+    int64_t size() const { return static_cast<int64_t>(segments) * run; }
+};
+
+enum class Store { kSet, kRelu, kAdd };
+
+// c[row] (16 columns) = bias + a[row] * b, as Store says.
+template <int kRows, Store kStore>
+inline void product_tile(const float* a, const int32_t* a_row, Window window, const float* b, int64_t b_stride,
+                         const float* bias, float* c, const int32_t* c_row) {
+    Register sum[kRows][kParts];
+    const float* row[kRows];
+    const Block start = bias ? load(bias) : Block{};
+    for (int r = 0; r < kRows; ++r) {
+        row[r] = a + a_row[r];
+        for (int i = 0; i < kParts; ++i) sum[r][i] = start.part[i];
+    }
+    for (int s = 0; s < window.segments; ++s) {
+        for (int64_t j = 0; j < window.run; ++j) {
+            const Block w = load(b);
+            b += b_stride;
+#pragma GCC unroll 16
+            for (int r = 0; r < kRows; ++r) {
+                const Register x = splat(row[r][j]);
+#pragma GCC unroll 4
+                for (int i = 0; i < kParts; ++i) sum[r][i] += x * w.part[i];
+            }
+        }
+        for (int r = 0; r < kRows; ++r) row[r] += window.stride;
+    }
+    for (int r = 0; r < kRows; ++r) {
+        float* to = c + c_row[r];
+        Block out;
+        for (int i = 0; i < kParts; ++i) out.part[i] = kStore == Store::kRelu ? where_positive(sum[r][i], sum[r][i]) : sum[r][i];
+        if (kStore == Store::kAdd) {
+            const Block old = load(to);
+            for (int i = 0; i < kParts; ++i) out.part[i] += old.part[i];
+        }
+        store(to, out);
+    }
+}
+
+// d[0..kRows) (16 columns) = the sum over all rows of a[row][0..kRows) times g[row]; `more` goes on from what d has.
+template <int kRows>
+inline void outer_tile(const float* a, const int32_t* a_row, int64_t rows, const float* g, const int32_t* g_row,
+                       float* d, int64_t d_stride, int columns, bool more) {
+    Register sum[kRows][kParts] = {};
+    if (more)
+        for (int r = 0; r < kRows; ++r) {
+            const Block old = load_some(d + r * d_stride, columns);
+            for (int i = 0; i < kParts; ++i) sum[r][i] = old.part[i];
+        }
+    for (int64_t m = 0; m < rows; ++m) {
+        const float* x = a + a_row[m];
+        const Block w = load(g + g_row[m]);
+#pragma GCC unroll 16
+        for (int r = 0; r < kRows; ++r) {
+            const Register left = splat(x[r]);
+#pragma GCC unroll 4
+            for (int i = 0; i < kParts; ++i) sum[r][i] += left * w.part[i];
+        }
+    }
+    for (int r = 0; r < kRows; ++r) {
+        Block out;
+        for (int i = 0; i < kParts; ++i) out.part[i] = sum[r][i];
+        store_some(d + r * d_stride, out, columns);
+    }
+}
+
+// Call work.run<R>(first) on tiles of nearly equal height R that cover `rows`.
+template <int kRows, class Work>
+inline void run_tile(int height, int64_t first, Work& work) {
+    if constexpr (kRows > 0) {
+        if (height == kRows)
+            work.template run<kRows>(first);
+        else
+            run_tile<kRows - 1>(height, first, work);
+    }
+}
+
+template <class Work>
+inline void for_tiles(int64_t rows, Work work) {
+    const int64_t tiles = (rows + kTileRows - 1) / kTileRows;
+    int64_t first = 0;
+    for (int64_t t = 0; t < tiles; ++t) {
+        const int64_t height = (rows - first + tiles - t - 1) / (tiles - t);
+        run_tile<kTileRows>(static_cast<int>(height), first, work);
+        first += height;
+    }
+}
+
+template <Store kStore>
+struct ProductWork {
+    const float* a;
+    const int32_t* a_row;
+    Window window;
+    const float* b;
+    int64_t b_stride;
+    const float* bias;
+    float* c;
+    const int32_t* c_row;
+
+    template <int kRows>
+    void run(int64_t first) {
+        product_tile<kRows, kStore>(a, a_row + first, window, b, b_stride, bias, c, c_row + first);
+    }
+};
+
+// c = a * b (+ bias) for `blocks` times 16 columns of b; block n of c stands at its offset, or after block n - 1.
+template <Store kStore>
+__attribute__((noinline)) void product(const float* a, const int32_t* a_row, int64_t rows, Window window, const float* b, int64_t b_stride,
+                    int64_t blocks, const float* bias, float* c, const int32_t* c_row,
+                    const int32_t* c_block = nullptr) {
+    for (int64_t n = 0; n < blocks; ++n) {
+        float* to = c + (c_block ? c_block[n] : n * kLanes);
+        const float* from = bias ? bias + n * kLanes : nullptr;
+        for_tiles(rows, ProductWork<kStore>{a, a_row, window, b + n * kLanes, b_stride, from, to, c_row});
+    }
+}
+
+struct OuterWork {
+    const float* a;
+    const int32_t* a_row;
+    int64_t rows;
+    const float* g;
+    const int32_t* g_row;
+    float* d;
+    int64_t d_stride;
+    int columns;
+    bool more;
+
+    template <int kRows>
+    void run(int64_t first) {
+        outer_tile<kRows>(a + first, a_row, rows, g, g_row, d + first * d_stride, d_stride, columns, more);
+    }
+};
+
+constexpr int64_t kRowsAtOnce = 96;  // so few that they stay in the fastest cache while every tile meets them
+
+// d (window.size() x columns) = transposed a * g: the gradient of a weight matrix.
+__attribute__((noinline)) void outer(const float* a, const int32_t* a_row, int64_t rows, Window window, const float* g,
+                  const int32_t* g_row, int64_t columns, float* d) {
+    for (int64_t m = 0; m < rows; m += kRowsAtOnce) {
+        const int64_t some = rows - m < kRowsAtOnce ? rows - m : kRowsAtOnce;
+        for (int64_t n = 0; n < columns; n += kLanes) {
+            const int width = static_cast<int>(columns - n < kLanes ? columns - n : kLanes);
+            for (int s = 0; s < window.segments; ++s) {
+                float* to = d + static_cast<int64_t>(s) * window.run * columns + n;
+                for_tiles(window.run, OuterWork{a + s * window.stride, a_row + m, some, g + n, g_row + m, to, columns,
+                                                width, m > 0});
+            }
+        }
+    }
+}
+
+// sum[0..columns) = the sum over rows of g: the gradient of a bias. Every fourth row has a sum of its own at first.
+inline void row_sums(const float* g, const int32_t* g_row, int64_t rows, int64_t columns, float* sum) {
+    const auto add = [](Register x, Register y) { return x + y; };
+    for (int64_t n = 0; n < columns; n += kLanes) {
+        Block part[4] = {};
+        for (int64_t m = 0; m < rows; m += 4)
+            for (int64_t i = 0; i < 4; ++i)
+                if (m + i < rows) part[i] = map(part[i], load(g + g_row[m + i] + n), add);
+        const Block total = map(map(part[0], part[1], add), map(part[2], part[3], add), add);
+        store_some(sum + n, total, static_cast<int>(columns - n < kLanes ? columns - n : kLanes));
+    }
+}
+
+typedef float Quad __attribute__((vector_size(16)));
+typedef float LooseQuad __attribute__((vector_size(16), aligned(4), may_alias));
+
+inline void transpose_quads(const float* from, int64_t from_stride, float* to, int64_t to_stride) {
+#if defined(__has_builtin) && __has_builtin(__builtin_shufflevector)
+    Quad row[4];
+    for (int i = 0; i < 4; ++i) row[i] = *reinterpret_cast<const LooseQuad*>(from + i * from_stride);
+    const Quad a = __builtin_shufflevector(row[0], row[1], 0, 4, 1, 5);
+    const Quad b = __builtin_shufflevector(row[2], row[3], 0, 4, 1, 5);
+    const Quad c = __builtin_shufflevector(row[0], row[1], 2, 6, 3, 7);
+    const Quad d = __builtin_shufflevector(row[2], row[3], 2, 6, 3, 7);
+    *reinterpret_cast<LooseQuad*>(to) = __builtin_shufflevector(a, b, 0, 1, 4, 5);
+    *reinterpret_cast<LooseQuad*>(to + to_stride) = __builtin_shufflevector(a, b, 2, 3, 6, 7);
+    *reinterpret_cast<LooseQuad*>(to + 2 * to_stride) = __builtin_shufflevector(c, d, 0, 1, 4, 5);
+    *reinterpret_cast<LooseQuad*>(to + 3 * to_stride) = __builtin_shufflevector(c, d, 2, 3, 6, 7);
+#else
+    for (int i = 0; i < 4; ++i)
+        for (int j = 0; j < 4; ++j) to[j * to_stride + i] = from[i * from_stride + j];
+#endif
+}
+
+// to (columns x to_stride) = from (rows x columns), transposed.
+inline void transpose(const float* from, int64_t rows, int64_t columns, float* to, int64_t to_stride) {
+    const int64_t whole_rows = rows / 4 * 4, whole_columns = columns / 4 * 4;
+    for (int64_t i = 0; i < whole_rows; i += 4)
+        for (int64_t j = 0; j < whole_columns; j += 4)
+            transpose_quads(from + i * columns + j, columns, to + j * to_stride + i, to_stride);
+    for (int64_t i = 0; i < rows; ++i)
+        for (int64_t j = i < whole_rows ? whole_columns : 0; j < columns; ++j) to[j * to_stride + i] = from[i * columns + j];
+}
+
+}  // namespace
+}  // namespace mulex

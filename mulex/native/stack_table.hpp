@@ -1,0 +1,65 @@
+// A table from stacks of records to small numbers in the order they were met. Forgetting everything costs nothing.
+#pragma once
+
+#include "block.hpp"
+
+namespace mulex {
+namespace {
+
+class StackTable {
+public:
+    // `numbers` of a stack; at most `most` stacks.
+    void shape(int64_t numbers, int64_t most) {
+        numbers_ = numbers;
+        most_ = most;
+        int64_t slots = 64;
+        while (slots < 4 * most) slots *= 2;
+        mask_ = static_cast<uint64_t>(slots - 1);
+        keys_.resize(most * numbers);
+        found_.resize(slots);
+        era_.resize(slots);
+        clear();
+    }
+    int64_t count() const { return count_; }
+    bool has_room_for(int64_t more) const { return count_ + more <= most_; }
+
+    void clear() {
+        count_ = 0;
+        if (++now_ == 0) {  // once in four thousand million times
+            era_.clear();
+            now_ = 1;
+        }
+    }
+
+    // The stack's number; it is new if that equals the count before the call.
+    int32_t find_or_add(const int32_t* stack) {
+        uint64_t slot = hash(stack) & mask_;
+        while (era_[slot] == now_) {
+            const int32_t found = found_[slot];
+            if (std::memcmp(&keys_[found * numbers_], stack, bytes()) == 0) return found;
+            slot = (slot + 1) & mask_;
+        }
+        era_[slot] = now_;
+        found_[slot] = static_cast<int32_t>(count_);
+        std::memcpy(&keys_[count_ * numbers_], stack, bytes());
+        return static_cast<int32_t>(count_++);
+    }
+
+private:
+    size_t bytes() const { return static_cast<size_t>(numbers_) * sizeof(int32_t); }
+
+    uint64_t hash(const int32_t* stack) const {
+        uint64_t h = 0;
+        for (int64_t i = 0; i < numbers_; ++i) h = (h ^ static_cast<uint32_t>(stack[i])) * 0x9E3779B97F4A7C15u;
+        return h ^ (h >> 29);
+    }
+
+    int64_t numbers_ = 0, most_ = 0, count_ = 0;
+    uint64_t mask_ = 0;
+    uint32_t now_ = 0;
+    Array<int32_t> keys_, found_;
+    Array<uint32_t> era_;
+};
+
+}  // namespace
+}  // namespace mulex

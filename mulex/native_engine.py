@@ -1,0 +1,234 @@
+"""The native engine: the inner loop of every member in C++ (mulex/native), on the same arrays as the torch engine's.
+
+It draws the same random numbers, so it agrees with the torch engine step for step until rounding separates them. The
+arithmetic is that of the processor's instruction set: AVX2 and AVX-512 give the same bits, plain code others.
+"""
+
+from typing import Any
+
+import numpy as np
+
+from mulex.anatomy import is_rainbow, network_shape, reward_weights, sources_of, uses_adam
+from mulex.bonus import StateBonus
+from mulex.config import GridWorldConfig, RunConfig
+from mulex.evaluation import Evaluation
+from mulex.pack_engine import PackEngine, Tally
+from mulex.streams import stream_keys
+from mulex.worlds.interface import GridWorlds
+from mulex.worlds.kinds import Kind
+from mulex.worlds.world import World, build_world
+
+try:
+    import mulex._native as native
+except ImportError:  # built without a compiler
+    native = None  # type: ignore[assignment]
+
+ADAM_DECAYS = 0.9, 0.999
+MOST_CHANNELS = 32
+LARGEST_BUFFER = 2**31 - 1  # floats; places inside buffers are 32-bit numbers
+REMEMBER_VALUES, REMEMBER_TARGETS, EQUAL_STACKS_ONCE = 1, 2, 4  # as Savings in engine.hpp
+ALL_SAVINGS = REMEMBER_VALUES | REMEMBER_TARGETS | EQUAL_STACKS_ONCE
+
+
+def why_not(run: RunConfig) -> str | None:
+    """Why this engine cannot train a run here; None if it can."""
+    if native is None:
+        return "it was not built when mulex was installed here (that needs a C++ compiler)"
+    if not isinstance(run.world, GridWorldConfig):
+        return "it serves grid worlds only"
+    if run.world.ghosts and "simhash" in run.recipe.signals:
+        return "it does not hash frames with ghosts"
+    rows, cols = build_world(**run.world.model_dump()).frame_shape
+    if rows * cols * MOST_CHANNELS * run.training.batch_size * len(sources_of(run)) > LARGEST_BUFFER:
+        return f"batches of {run.training.batch_size} pictures of {rows} x {cols} are too large for it"
+    return None
+
+
+def instruction_sets() -> list[str]:
+    """What this processor can run, the fastest first."""
+    return native.instruction_sets() if native else []
+
+
+class NativeEngine(PackEngine):
+    """Trains P runs of one shape, one after another, an iteration at a time."""
+
+    name = "native"
+
+    def __init__(self, runs: list[RunConfig], instructions: str | None = None, savings: int = ALL_SAVINGS) -> None:
+        super().__init__(runs)
+        assert isinstance(self.worlds, GridWorlds)
+        self.shape = network_shape(self.run, self.worlds, self.stack)
+        keys = stream_keys(self.ids, "initialisation")
+        self.parameters = self.shape.initial(keys, self.run.training.initialisation)
+        self.target = self.parameters.copy()
+        self.gradient = np.zeros_like(self.parameters)
+        self.adam = uses_adam(self.run)
+        self.mean = np.zeros_like(self.parameters)
+        self.mean_square = np.zeros_like(self.parameters) if self.adam else np.ones_like(self.parameters)
+        self._reward_weights = reward_weights(runs)
+        self._world = _world_tables(self.worlds.world, self.run.training.input_scale)
+        self._settings = self._make_settings(savings)
+        self.instructions = instructions or instruction_sets()[0]
+        self.trainer = native.Trainer(self._settings, self._world, self.instructions)
+
+    def _make_settings(self, savings: int) -> dict[str, Any]:
+        training, clip = self.run.training, self.run.training.reward_clip
+        return {
+            "layers": self._layers(),
+            "heads": self._heads(),
+            "sources": np.array([[s.prioritised, s.n_step] for s in self.sources], dtype=np.int32),
+            "bonuses": [bonus.index for bonus in self.bonuses if isinstance(bonus, StateBonus)],
+            "parameters": self.shape.size,
+            "hidden": training.hidden,
+            "stack": self.stack,
+            "flat_picture": self.shape.layers[0].rows == 1 and self.shape.layers[0].cols == 1,
+            "batch_size": training.batch_size,
+            "update_every": training.update_every,
+            "target_period": training.target_period,
+            "quiet_steps": max(training.warm_up, training.n_step),
+            "replay_size": training.replay_size,
+            "huber": training.loss == "huber",
+            "bootstrap_at_limit": training.bootstrap_at_time_limit,
+            "bonus_of_entered": training.bonus_of == "entered",
+            "bonus_at_replay": training.bonus_at == "replay",
+            "adam": self.adam,
+            "evaluation_steps": self.run.evaluation_steps,
+            "savings": savings,
+            "discount": self.run.discount,
+            "reward_clip": np.inf if clip is None else clip,
+            "value_limit": training.value_limit,
+            "rmsprop_decay": training.rmsprop_decay,
+            "rmsprop_epsilon": training.rmsprop_epsilon,
+            "first_decay": ADAM_DECAYS[0],
+            "second_decay": ADAM_DECAYS[1],
+            "adam_epsilon": training.adam_epsilon,
+        }
+
+    def _layers(self) -> np.ndarray:
+        """Rows in the order of LayerShape's fields in engine.hpp."""
+        rows = []
+        for i, layer in enumerate(self.shape.layers):
+            convolution = layer.convolution
+            sizes = [layer.rows, layer.cols, layer.channels, *layer.before, *layer.padded, *layer.out]
+            places = [self.shape.slices[f"body.{i}"][0], self.shape.slices[f"body.{i}.bias"][0]]
+            rows.append([*sizes, convolution.channels, convolution.kernel, convolution.stride, *places])
+        return np.array(rows, dtype=np.int32)
+
+    def _heads(self) -> np.ndarray:
+        """Rows in the order of HeadShape's fields in engine.hpp."""
+        rows = []
+        for h, name in enumerate(self.run.recipe.heads):
+            parts = ("hidden", "hidden.bias", "out", "out.bias")
+            places = [self.shape.slices[f"head.{h}.{part}"][0] for part in parts]
+            atoms = self.run.training.atoms if is_rainbow(self.run, name) else 0
+            source = next(i for i, s in enumerate(self.sources) if h in s.heads)
+            rows.append([*places, self.shape.outputs[h], atoms, source])
+        return np.array(rows, dtype=np.int32)
+
+    def _member(self, p: int) -> dict[str, Any]:
+        """A member's part of every array, by the names of Member's fields in engine.hpp."""
+        worlds, replay = self.worlds, self.replay
+        assert isinstance(worlds, GridWorlds)
+        arrays = {
+            "parameters": self.parameters[p],
+            "target": self.target[p],
+            "gradient": self.gradient[p],
+            "moment_1": self.mean[p],
+            "moment_2": self.mean_square[p],
+            "record": replay.record[p],
+            "next_record": replay.next_record[p],
+            "action": replay.action[p],
+            "flags": replay.flags[p],
+            "reward": replay.reward[p],
+            "stack": self.stacks.records[p],
+            "counts": [bonus.counts[p] for bonus in self.bonuses if isinstance(bonus, StateBonus)],
+            "state": worlds.state[p : p + 1],
+            "world_steps": worlds.steps[p : p + 1],
+            "places": worlds.places[p],
+            "ghosts": worlds.ghosts[p],
+            "directions": worlds.directions[p],
+            "age": self.age[p : p + 1],
+            "episode_return": self.episode_return[p : p + 1],
+            "reward_weights": self._reward_weights[p],
+            "replay_key": int(self.replay_keys[p]),
+            "ghost_key": int(worlds.keys[p, 0]),
+            "learning_rate": self.runs[p].values["learning_rate"],
+            "steps": self.steps,
+            "updates": self.updates,
+            "written": replay.written,
+            "priorities": [],
+        }
+        if (tree := self.priorities) is not None:
+            arrays |= {"priorities": [level[p] for level in tree.levels], "low": tree.low, "high": tree.high}
+            arrays |= {"largest_priority": tree.largest[p : p + 1]}
+        return arrays
+
+    def _train(self, head: np.ndarray, forced: np.ndarray, tally: Tally) -> None:
+        results = [
+            self.trainer.train(self._member(p), np.ascontiguousarray(head[:, p]), np.ascontiguousarray(forced[:, p]))
+            for p in range(len(self.runs))
+        ]
+        for p, result in enumerate(results):
+            tally.returns[p], tally.episodes[p] = result["returns"], result["episodes"]
+            tally.bonus[p], tally.losses[p] = result["bonus"], result["losses"]
+        tally.updates = results[0]["updates"]
+        self.steps += len(head)
+        self.replay.written += len(head)
+        self.updates += tally.updates
+        if self.priorities is not None:
+            self.priorities.low, self.priorities.high = results[0]["range"]
+
+    def _evaluate(self, head: int) -> Evaluation:
+        keys = stream_keys(self.ids, f"evaluation {self.iterations}")
+        found = [self.trainer.evaluate(self._member(p), head, int(keys[p])) for p in range(len(self.runs))]
+        return Evaluation(np.array([mean for mean, _ in found]), np.array([length for _, length in found]))
+
+    def values(self, p: int, head: int, stack: np.ndarray) -> np.ndarray:
+        """Q-values (A,) of a member's head for a stack of records (C, D)."""
+        return self.trainer.values(self._member(p), head, np.ascontiguousarray(stack, dtype=np.int32))
+
+    def weights(self, p: int) -> dict[str, np.ndarray]:
+        return {name: view[p].copy() for name, view in self.shape.views(self.parameters).items()}
+
+    def _learned(self) -> dict[str, np.ndarray]:
+        arrays = {"parameters": self.parameters, "target": self.target, "mean_square": self.mean_square}
+        if self.adam:
+            return arrays | {"mean": self.mean, "steps": np.array([self.updates])}
+        return arrays | {"mean_gradient": self.mean}
+
+    def _learn_again(self, arrays: dict[str, np.ndarray]) -> None:
+        for name, array in self._learned().items():
+            array[:] = arrays[name]
+
+
+def _world_tables(world: World, scale: float) -> dict[str, Any]:
+    """What never changes, by the names of WorldShape's fields in engine.hpp."""
+    tables, layout = world.tables, world.layout
+    rows, cols = layout.frame_shape
+    whole = {
+        "next_state": tables.next_state,
+        "positions": world.positions,
+        "corners": world.view_corners,
+        "items": tables.items,
+        "ghost_moves": world.ghost_moves,
+        "ghost_starts": world.ghost_starts,
+    }
+    return {name: np.ascontiguousarray(array, dtype=np.int32) for name, array in whole.items()} | {
+        "reward": tables.reward,
+        "terminal": tables.terminal.view(np.uint8),
+        "cells": tables.cells,
+        "parallel": tables.world,
+        "glyphs": world.glyphs.astype(np.float32) * np.float32(scale),
+        "states": len(tables.next_state),
+        "actions": tables.next_state.shape[1],
+        "ghosts": world.ghosts,
+        "cells_rows": rows,
+        "cells_cols": cols,
+        "glyph": world.glyphs.shape[1],
+        "kinds": len(world.glyphs),
+        "map_cols": layout.shape[1],
+        "map_cells": layout.shape[0] * layout.shape[1],
+        "item_masks": len(world.ghost_moves),
+        "time_limit": world.time_limit,
+        "ghost_kind": int(Kind.GHOST),
+    }

@@ -1,0 +1,175 @@
+"""What all engines share: the parts of a pack, its iterations, its rows, and its complete state as arrays."""
+
+import time
+from typing import Any
+
+import numpy as np
+
+from mulex.anatomy import Source, frames_of_stack, sources_of
+from mulex.bonus import Bonus, make_bonus
+from mulex.config import RunConfig
+from mulex.evaluation import Evaluation, Stacks
+from mulex.make_worlds import make_worlds
+from mulex.priorities import Priorities
+from mulex.replay import Replay
+from mulex.schedule import Schedule
+from mulex.streams import stream_keys
+
+Row = dict[str, float | int | None]
+
+
+class Tally:
+    """Sums over the training steps of an iteration."""
+
+    def __init__(self, members: int, heads: int) -> None:
+        self.returns = np.zeros(members)
+        self.episodes = np.zeros(members, dtype=np.int64)
+        self.bonus = np.zeros(members)
+        self.losses = np.zeros((members, heads))
+        self.acted = np.zeros((members, heads))
+        self.updates = 0
+
+
+class PackEngine:
+    """Trains P runs of one shape together, an iteration at a time; how it learns and acts is its subclass's."""
+
+    name = ""
+
+    def __init__(self, runs: list[RunConfig]) -> None:
+        if len({run.shape for run in runs}) != 1:
+            raise ValueError("the runs of a pack must be of one shape")
+        self.runs, self.run = runs, runs[0]
+        self.ids = [run.run_id for run in runs]
+        training = self.run.training
+        self.worlds = make_worlds(self.run.world, self.ids, "ghosts")
+        self.stack = frames_of_stack(self.run, self.worlds)
+        self.schedule = Schedule(runs, self.worlds.actions)
+        self.sources: list[Source] = sources_of(self.run)
+        self.bonuses: list[Bonus] = [make_bonus(name, self.worlds, len(runs)) for name in self.run.recipe.signals]
+        self.replay = Replay(
+            members=len(runs),
+            size=training.replay_size,
+            record=self.worlds.record_shape,
+            dtype=self.worlds.record_dtype,
+            signals=1 + len(self.bonuses),
+            stack=self.stack,
+        )
+        prioritised = any(source.prioritised for source in self.sources)
+        self.priorities = Priorities(len(runs), training.replay_size) if prioritised else None
+        self.replay_keys = stream_keys(self.ids, "replay")
+        self.iterations = self.steps = self.updates = 0
+        self.stacks = Stacks(self.worlds.observe(), self.stack)
+        self.last_head = np.zeros(len(runs), dtype=np.int64)
+        self.age = np.zeros(len(runs), dtype=np.int64)
+        self.episode_return = np.zeros(len(runs))
+
+    def iterate(self) -> list[Row]:
+        """Train for one iteration, then evaluate."""
+        started = time.perf_counter()
+        acting = self.schedule.draw(self.steps, self.run.steps_per_iteration, self.last_head)
+        tally = Tally(len(self.runs), len(self.run.recipe.heads))
+        self._train(acting.head, acting.forced, tally)
+        self.last_head = acting.head[-1]
+        tally.acted += (acting.head[..., None] == np.arange(tally.acted.shape[1])).mean(axis=0)
+        names = list(self.run.recipe.heads)
+        results = {name: self._evaluate(names.index(name)) for name in self.run.recipe.evaluate}
+        self.iterations += 1
+        return self._rows(tally, results, time.perf_counter() - started)
+
+    def weights(self, p: int) -> dict[str, np.ndarray]:
+        """The weights of one member, by name."""
+        raise NotImplementedError
+
+    def _train(self, head: np.ndarray, forced: np.ndarray, tally: Tally) -> None:
+        """Act and learn through a schedule (T, P)."""
+        raise NotImplementedError
+
+    def _evaluate(self, head: int) -> Evaluation:
+        """The greedy returns of a head."""
+        raise NotImplementedError
+
+    def _learned(self) -> dict[str, np.ndarray]:
+        """Weights, targets, and what the optimiser remembers."""
+        raise NotImplementedError
+
+    def _learn_again(self, arrays: dict[str, np.ndarray]) -> None:
+        """Take what `_learned` gave."""
+        raise NotImplementedError
+
+    def _rows(self, tally: Tally, results: dict[str, Evaluation], seconds: float) -> list[Row]:
+        return [self._row(p, tally, results, seconds / len(self.runs)) for p in range(len(self.runs))]
+
+    def _row(self, p: int, tally: Tally, results: dict[str, Evaluation], seconds: float) -> Row:
+        heads = list(self.run.recipe.heads)
+        first = results[self.run.recipe.evaluate[0]]
+        ideal = self.worlds.ideal_return
+        mean_return = float(first.mean_return[p])
+        episodes = int(tally.episodes[p])
+        acted = {name: float(tally.acted[p, h]) for h, name in enumerate(heads)}
+        row: Row = {
+            "iteration": self.iterations,
+            "eval_return": mean_return,
+            "normalised_return": mean_return / ideal if ideal else None,
+            "eval_episode_length": float(first.mean_length[p]),
+            "train_return": float(tally.returns[p]) / episodes if episodes else None,
+            "train_episodes": episodes,
+            "explore_fraction": sum(share for name, share in acted.items() if self._explores(name)),
+            "mean_bonus": float(tally.bonus[p]) / self.run.steps_per_iteration if self.bonuses else None,
+            "env_steps": self.steps,
+            "seconds": seconds,
+        }
+        for h, name in enumerate(heads):
+            row[f"loss_{name}"] = float(tally.losses[p, h]) / tally.updates if tally.updates else None
+            row[f"acted_{name}"] = acted[name]
+        if len(results) > 1:
+            row |= {f"eval_return_{name}": float(result.mean_return[p]) for name, result in results.items()}
+        return row
+
+    def _explores(self, head: str) -> bool:
+        """Whether a head learns from bonuses alone."""
+        return "task" not in self.run.recipe.heads[head].reward
+
+    def close(self) -> None:
+        """Let go of the worlds."""
+        self.worlds.close()
+
+    def save(self) -> dict[str, np.ndarray]:
+        """Everything that changes, as arrays; `load` on a new engine of the same runs continues bit for bit."""
+        counters = {"iterations": self.iterations, "steps": self.steps, "updates": self.updates}
+        arrays: dict[str, Any] = {f"counter.{name}": np.array(value) for name, value in counters.items()}
+        arrays |= {f"learner.{name}": array for name, array in self._learned().items()}
+        arrays |= {f"worlds.{name}": array for name, array in self.worlds.save().items()}
+        arrays |= {f"replay.{name}": array for name, array in self.replay.save().items()}
+        for name, bonus in zip(self.run.recipe.signals, self.bonuses, strict=True):
+            arrays |= {f"bonus.{name}.{key}": array for key, array in bonus.save().items()}
+        if self.priorities is not None:
+            arrays |= {f"priorities.{name}": array for name, array in self.priorities.save().items()}
+        arrays |= {f"self.{name}": array for name, array in self._own().items()}
+        return {name: np.array(array) for name, array in arrays.items()}
+
+    def load(self, arrays: dict[str, np.ndarray]) -> None:
+        """Take what `save` gave."""
+        self.iterations, self.steps, self.updates = (
+            int(arrays[f"counter.{name}"]) for name in ("iterations", "steps", "updates")
+        )
+        self._learn_again(_under("learner.", arrays))
+        self.worlds.load(_under("worlds.", arrays))
+        self.replay.load(_under("replay.", arrays))
+        for name, bonus in zip(self.run.recipe.signals, self.bonuses, strict=True):
+            bonus.load(_under(f"bonus.{name}.", arrays))
+        if self.priorities is not None:
+            self.priorities.load(_under("priorities.", arrays))
+        for name, array in self._own().items():
+            array[:] = arrays[f"self.{name}"]
+
+    def _own(self) -> dict[str, np.ndarray]:
+        return {
+            "stacks": self.stacks.records,
+            "last_head": self.last_head,
+            "age": self.age,
+            "episode_return": self.episode_return,
+        }
+
+
+def _under(prefix: str, arrays: dict[str, np.ndarray]) -> dict[str, np.ndarray]:
+    return {name.removeprefix(prefix): array for name, array in arrays.items() if name.startswith(prefix)}

@@ -1,0 +1,297 @@
+"""The native engine is the torch engine, faster: the same steps, the same numbers up to rounding and snapshots."""
+
+import itertools
+import os
+import subprocess
+import sys
+from functools import partial
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from mulex import engines, native_engine
+from mulex.config import GridWorldConfig, GymWorldConfig, HeadConfig, MethodConfig, TrainingConfig
+from mulex.engines import choose_engine, make_engine
+from mulex.errors import UserError
+from mulex.methods import MULEX, make_run
+from mulex.native_engine import (
+    ALL_SAVINGS,
+    EQUAL_STACKS_ONCE,
+    REMEMBER_TARGETS,
+    REMEMBER_VALUES,
+    NativeEngine,
+    instruction_sets,
+)
+from mulex.torch_engine import TorchEngine
+from tests.agents import FLAVOURS, METHOD_NAMES, TINY_WORLD, Case, assert_same_arrays, member_state, more, train
+from tests.test_pack import CASES as PACK_CASES
+
+pytestmark = pytest.mark.skipif(native_engine.native is None, reason="the native engine is not built here")
+
+ROOT = Path(__file__).parent.parent
+THREE_HEADS = MethodConfig.model_validate(
+    MULEX.model_dump()
+    | {"heads": {**MULEX.heads, "hashed": HeadConfig(reward={"simhash": 1.0, "oracle": 0.5}, flavour="dqn")}}
+)
+CASES = {name: case for name, case in PACK_CASES.items() if not isinstance(case.world, GymWorldConfig)}
+CASES |= {
+    "three heads, two bonuses": Case("mulex", composed=THREE_HEADS),
+    "three heads, rainbow": Case("mulex", composed=THREE_HEADS, training={"flavour": "rainbow", "atoms": 21}),
+    "long returns": Case("additive", training={"flavour": "rainbow", "n_step": 7}),
+    "hard ghosts": Case("mulex", GridWorldConfig(map="two_rooms", room_size=4, hard=True, ghosts=3, time_limit=25)),
+    "textured ghosts": Case("mulex", GridWorldConfig(map="two_rooms", room_size=3, textured=True, ghosts=1)),
+    "textured same": Case("mulex", GridWorldConfig(textured=True, room_size=3), training={"padding": "same"}),
+    "clipped rewards": Case("additive", training={"reward_clip": 0.3, "bootstrap_at_time_limit": True}),
+    "one frame": Case("mulex", training={"stack": 1}),
+    "rooms of ten": Case("mulex", GridWorldConfig(room_size=10), training={"batch_size": 32, "hidden": 64}),
+}  # fmt: skip
+HUGE = GridWorldConfig(room_size=50, textured=True)
+EXACT = ("worlds.", "replay.", "bonus.", "counter.", "self.", "priorities.range")
+
+
+def assert_close(native: dict[str, np.ndarray], torch: dict[str, np.ndarray]) -> None:
+    """What happened in the worlds is equal; what was computed is close."""
+    assert native.keys() == torch.keys()
+    for name, array in torch.items():
+        assert native[name].dtype == array.dtype, name
+        if name.startswith(EXACT):
+            np.testing.assert_array_equal(native[name], array, name)
+        else:
+            np.testing.assert_allclose(native[name], array, rtol=1e-4, atol=1e-5, err_msg=name)
+
+
+@pytest.mark.parametrize("instructions", instruction_sets())
+@pytest.mark.parametrize("case", CASES.values(), ids=CASES)
+def test_both_engines_take_the_same_steps_and_learn_the_same(case, instructions):
+    """Over at least 100 updates: every transition is equal, and weights, losses and returns agree to 1e-5.
+
+    Where two actions are worth the same but for the last bits, rounding separates the engines; no case here has that.
+    """
+    case = Case(case.method, case.world, case.bonus, case.training | {"steps_per_iteration": 220}, case.composed)
+    runs = case.members(2)
+    torch, torch_rows = train(runs, 2)
+    native, native_rows = train(runs, 2, partial(NativeEngine, instructions=instructions))
+    assert native.updates >= 100
+    assert_close(native.save(), torch.save())
+    for row, expected in zip(itertools.chain(*native_rows), itertools.chain(*torch_rows), strict=True):
+        assert row.keys() == expected.keys()
+        for name, value in expected.items():
+            assert row[name] == (pytest.approx(value, rel=1e-5, abs=1e-6) if name.startswith("loss") else value), name
+
+
+@pytest.mark.parametrize("case", CASES.values(), ids=CASES)
+def test_q_values_and_gradients_agree(case):
+    """From one and the same state: a single update, and the values of every head for what was seen last."""
+    case = Case(case.method, case.world, case.bonus, case.training | {"steps_per_iteration": 100}, case.composed)
+    runs = case.members(2)
+    torch, _ = train(runs, 1)
+    native = NativeEngine(runs)
+    native.load(torch.save())
+    values = torch.learner.values(torch.stacks.records)  # (H, P, A)
+    for p, h in itertools.product(range(2), range(len(runs[0].recipe.heads))):
+        np.testing.assert_allclose(native.values(p, h, native.stacks.records[p]), values[h, p], rtol=1e-5, atol=1e-5)
+    tally_steps = 4 - torch.steps % 4  # up to and with the next update
+    acting = torch.schedule.draw(torch.steps, tally_steps, torch.last_head)
+    for engine in (torch, native):
+        tally = type("", (), {})()
+        tally.returns, tally.bonus, tally.episodes = np.zeros(2), np.zeros(2), np.zeros(2, dtype=np.int64)
+        tally.losses, tally.updates = np.zeros((2, len(runs[0].recipe.heads))), 0
+        engine._train(acting.head, acting.forced, tally)
+        assert tally.updates == 1
+    gradient = torch.learner.gradient.numpy()
+    assert np.abs(gradient).max() > 0
+    np.testing.assert_allclose(native.gradient, gradient, rtol=1e-4, atol=1e-5 * np.abs(gradient).max())
+
+
+@pytest.mark.parametrize("case", CASES.values(), ids=CASES)
+def test_a_member_of_a_pack_is_the_same_run_alone(case):
+    runs = case.members(5)
+    pack, pack_rows = train(runs, 2, NativeEngine)
+    for k in (0, 2, 4):
+        alone, rows = train([runs[k]], 2, NativeEngine)
+        assert [row[k] for row in pack_rows] == [row[0] for row in rows]
+        assert_same_arrays(member_state(pack, k), member_state(alone, 0))
+
+
+@given(method=st.sampled_from(METHOD_NAMES), flavour=st.sampled_from(FLAVOURS), cut=st.integers(0, 4))
+@settings(max_examples=25, deadline=None)
+def test_continuing_after_any_iteration_is_exact(method, flavour, cut):
+    runs = Case(method, training={"flavour": flavour, "steps_per_iteration": 45}).members(2)
+    whole, rows = train(runs, 4, NativeEngine)
+    first, early_rows = train(runs, cut, NativeEngine)
+    second = NativeEngine(runs)
+    second.load(first.save())
+    assert early_rows + more(second, 4 - cut) == rows
+    assert_same_arrays(second.save(), whole.save())
+
+
+@pytest.mark.parametrize("flavour", FLAVOURS)
+@pytest.mark.parametrize("saved", [REMEMBER_VALUES, REMEMBER_TARGETS, REMEMBER_VALUES | REMEMBER_TARGETS])
+def test_remembered_values_change_no_bit(saved, flavour):
+    runs = Case("mulex", training={"flavour": flavour, "target_period": 200}).members(2)
+    spared, spared_rows = train(runs, 4, partial(NativeEngine, savings=saved))
+    plain, rows = train(runs, 4, partial(NativeEngine, savings=0))
+    assert spared_rows == rows
+    assert_same_arrays(spared.save(), plain.save())
+    work, full = spared.trainer.work, plain.trainer.work
+    key = "acted_computed" if saved & REMEMBER_VALUES else "target_computed"
+    assert work[key] < full[key]
+
+
+@pytest.mark.parametrize("flavour", FLAVOURS)
+def test_equal_stacks_computed_once_change_last_bits_at_most(flavour):
+    runs = Case("mulex", training={"flavour": flavour, "batch_size": 32}).members(2)
+    spared, _ = train(runs, 4, partial(NativeEngine, savings=EQUAL_STACKS_ONCE))
+    plain, _ = train(runs, 4, partial(NativeEngine, savings=0))
+    assert_close(spared.save(), plain.save())
+    assert spared.trainer.work["distinct"] < spared.trainer.work["samples"] == plain.trainer.work["distinct"]
+
+
+def test_a_policy_that_goes_round_for_ever_is_found_out():
+    """The greedy return and length are those of the torch engine, which remembers every stack it met."""
+    runs = [Case("epsilon_greedy", GridWorldConfig(time_limit=500)).run(seed=seed) for seed in range(40)]
+    native, torch = NativeEngine(runs), TorchEngine(runs)
+    found, expected = native._evaluate(0), torch._evaluate(0)
+    np.testing.assert_array_equal(found.mean_return, expected.mean_return)
+    np.testing.assert_array_equal(found.mean_length, expected.mean_length)
+    assert (expected.mean_length == 500).any()
+    assert native.trainer.work["acted"] < 40 * 500
+
+
+def test_diverging_runs_do_no_harm():
+    """Weights that are no longer numbers stay inside their member, whatever is drawn from them."""
+    for flavour in FLAVOURS:
+        case = Case("mulex", training={"flavour": flavour})
+        runs = [case.run(seed=1), case.run(seed=2)]
+        engine, rows = train(runs, 2, NativeEngine)
+        engine.parameters[0, 0] = np.nan
+        rows += more(engine, 2)
+        assert np.isnan(rows[-1][0]["loss_task"])
+        alone, _ = train(runs[1:], 4, NativeEngine)
+        assert_same_arrays(member_state(engine, 1), member_state(alone, 0))
+
+
+@pytest.mark.parametrize("flavour", FLAVOURS)
+@pytest.mark.parametrize("method", METHOD_NAMES)
+def test_every_method_solves_two_rooms(method, flavour):
+    training = {"steps_per_iteration": 500, "warm_up": 200, "target_period": 100, "replay_size": 10_000}
+    training |= {"update_every": 2, "discount": 0.9, "flavour": flavour, "hidden": 64, "batch_size": 32}
+    values = {"learning_rate": 1e-3, "epsilon": 0.2} | ({"beta": 0.1} if method == "additive" else {})
+    world = GridWorldConfig(map="two_rooms", room_size=3, time_limit=100)
+    engine = NativeEngine([make_run(world, method, TrainingConfig(**training), values, seed) for seed in range(3)])
+    best = np.zeros(3)
+    while (best < 2).any():
+        assert engine.iterations < 16, f"best returns {best}, 2 is possible"
+        best = np.maximum(best, [row["eval_return"] for row in engine.iterate()])
+
+
+class TestChoice:
+    """auto takes native where it serves, and says why where not."""
+
+    def test_auto_takes_native(self):
+        run = Case("mulex").run()
+        assert choose_engine("auto", "cpu", run) == ("native", f"with {instruction_sets()[0]} code")
+        assert isinstance(make_engine("auto", "cpu", [run]), NativeEngine)
+        assert isinstance(make_engine("torch", "cpu", [run]), TorchEngine)
+
+    @pytest.mark.parametrize(
+        ("case", "device", "reason"),
+        [
+            (Case("epsilon_greedy", GymWorldConfig(id="CartPole-v1")), "cpu", "grid worlds only"),
+            (Case("mulex", GridWorldConfig(ghosts=1), "simhash"), "cpu", "does not hash frames with ghosts"),
+            (Case("mulex"), "cuda", "runs on the cpu, not on cuda"),
+            (
+                Case("mulex", GridWorldConfig(room_size=50, textured=True), training={"batch_size": 4096}),
+                "cpu",
+                "large",
+            ),
+        ],
+    )
+    def test_elsewhere_auto_takes_torch_and_native_is_refused(self, case, device, reason):
+        name, why = choose_engine("auto", device, case.run())
+        assert name == "torch"
+        assert reason in why
+        with pytest.raises(UserError, match=reason):
+            choose_engine("native", device, case.run())
+
+    def test_without_the_module_torch_trains(self, monkeypatch):
+        monkeypatch.setattr(native_engine, "native", None)
+        run = Case("mulex").run()
+        assert isinstance(make_engine("auto", "cpu", [run]), TorchEngine)
+        with pytest.raises(UserError, match="C\\+\\+ compiler"):
+            make_engine("native", "cpu", [run])
+        assert "native" in engines.ENGINES
+
+    def test_native_needs_no_torch(self):
+        code = (
+            "import sys; from mulex.config import *; from mulex.methods import make_run; from mulex.engines import *\n"
+            "run = make_run(GridWorldConfig(map='two_rooms', room_size=3), 'mulex', TrainingConfig(replay_size=100))\n"
+            "make_engine('auto', 'cpu', [run]).iterate(); sys.exit('torch' in sys.modules)"
+        )
+        assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
+
+
+class TestWhatIsHandedOver:
+    """C++ never sees an array that it does not expect."""
+
+    def test_wrong_arrays_are_refused(self):
+        engine = NativeEngine([Case("mulex").run()])
+        good, nobody = engine._member(0), np.zeros(0, dtype=np.int64)
+        wrong = {
+            "parameters": good["parameters"][:-1],
+            "target": good["target"].astype(np.float64),
+            "reward": np.asfortranarray(np.zeros((200, 2), dtype=np.float32))[:100],
+            "record": good["record"].astype(np.int64),
+            "counts": [],
+            "state": np.zeros(2, dtype=np.int64),
+        }
+        for name, array in wrong.items():
+            with pytest.raises(ValueError, match=f"native engine: {name}"):
+                engine.trainer.train(good | {name: array}, nobody, nobody)
+        frozen = good["parameters"].copy()
+        frozen.flags.writeable = False
+        with pytest.raises(ValueError, match="parameters is read-only"):
+            engine.trainer.train(good | {"parameters": frozen}, nobody, nobody)
+        with pytest.raises(ValueError, match="gradient is missing"):
+            engine.trainer.train({k: v for k, v in good.items() if k != "gradient"}, nobody, nobody)
+
+    @pytest.mark.parametrize(("head", "forced"), [(2, 0), (-1, 0), (0, 4)])
+    def test_schedules_out_of_range_are_refused(self, head, forced):
+        engine = NativeEngine([Case("mulex").run()])
+        with pytest.raises(ValueError, match="schedule"):
+            engine.trainer.train(engine._member(0), np.array([head]), np.array([forced]))
+
+    def test_instructions_that_are_not_there(self):
+        with pytest.raises(ValueError, match="do not include neon"):
+            NativeEngine([Case("mulex").run()], instructions="neon")
+
+
+def test_all_savings_are_on_unless_said_otherwise():
+    engine = NativeEngine([Case("mulex", TINY_WORLD).run()])
+    assert engine._settings["savings"] == ALL_SAVINGS == 7
+
+
+class TestBuild:
+    """What an install does with a compiler and without."""
+
+    def test_without_a_compiler_the_build_goes_on(self, tmp_path):
+        env = os.environ | {"CC": "/bin/false", "CXX": "/bin/false"}
+        command = [sys.executable, "setup.py", "build_ext", "--build-lib", tmp_path, "--build-temp", tmp_path / "t"]
+        done = subprocess.run(command, cwd=ROOT, env=env, capture_output=True, text=True, check=False)
+        assert done.returncode == 0, done.stderr
+        assert not list(tmp_path.rglob("*.so"))
+
+    def test_code_for_one_processor_never_stands_in_for_another(self, tmp_path):
+        """Functions that the linker could merge over the differently compiled files would be weak symbols."""
+        flags = {"plain": [], "avx2": ["-mavx2", "-mfma"], "avx512": ["-mavx512f", "-mavx2", "-mfma"]}
+        if "avx2" not in instruction_sets():
+            flags = {"plain": []}
+        for name, own in flags.items():
+            source, out = ROOT / "mulex/native" / f"{name}.cpp", tmp_path / f"{name}.o"
+            subprocess.run(["g++", "-O3", "-std=c++17", "-fPIC", *own, "-c", source, "-o", out], check=True)
+            symbols = subprocess.run(["nm", "-C", out], check=True, capture_output=True, text=True).stdout
+            weak = [line for line in symbols.splitlines() if line.split()[-2 if len(line.split()) < 3 else 1] in "WwVu"]
+            assert [line for line in weak if "typeinfo" not in line and "personality" not in line] == []
