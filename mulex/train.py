@@ -12,7 +12,6 @@ from typing import Any
 from mulex.config import RunConfig, digest
 from mulex.engines import Engine, Row
 from mulex.folder import Folder
-from mulex.policy import save_policy
 from mulex.provenance import provenance
 from mulex.run_file import RunFile, curve_table, write_run_file
 from mulex.snapshot import load_snapshot, remove_snapshots, save_snapshot
@@ -112,12 +111,18 @@ class PackTraining:
 
     def finish(self) -> None:
         """Write the runs, then clear away what was needed only on the way; a pack cut short leaves what it has."""
-        for p, run in enumerate(self.pack.runs):
-            if self.keep_policies:
-                save_policy(self.folder, run, self.engine.weights(p))
+        if self.keep_policies:
+            self._save_policies()
+        for p in range(len(self.pack.runs)):
             write_run_file(self.folder, self._run_file(p))
         remove_snapshots(self.folder, self.pack.name)
         self.folder.remove(progress_name(self.pack.name))
+
+    def _save_policies(self) -> None:
+        from mulex.policy import save_policy  # needs torch, which much training does without
+
+        for p, run in enumerate(self.pack.runs):
+            save_policy(self.folder, run, self.engine.weights(p))
 
     def _run_file(self, p: int) -> RunFile:
         pack, run = self.pack, self.pack.runs[p]
