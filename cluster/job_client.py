@@ -1,6 +1,7 @@
 """Talk to the head of a Ray cluster about jobs; what goes wrong is said in a line."""
 
 import asyncio
+import logging
 import socket
 import time
 from collections.abc import Iterator
@@ -28,6 +29,8 @@ class JobClient:
         use_token(make=False)
         from ray.job_submission import JobSubmissionClient
 
+        for name in ("ray", "ray.dashboard.modules.dashboard_sdk", "ray.dashboard.modules.job.sdk"):
+            logging.getLogger(name).setLevel(logging.WARNING)  # what it uploads is no news
         with self._explained():
             self._client = JobSubmissionClient(self.address)
 

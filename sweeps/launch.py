@@ -98,9 +98,11 @@ class Launch:
 
     def _train(self, wanted: list[PlannedRun]) -> None:
         """All packs; those that fail as a whole once more run by run, so that only the guilty runs are lost."""
+        from sweeps.shared_storage import check_shared
         from sweeps.tuning import connected
 
         with connected(self.cluster):
+            check_shared(self._place())
             packs, failed = self._first_round(wanted)
             self._check_lease()
             self._record(packs, failed)
@@ -165,4 +167,5 @@ class Launch:
             "keep_policies": execution.keep_policies,
             "checkpoint_every": execution.checkpoint_every,
             "resources": {name: amount for name, amount in resources.items() if amount},
+            "placement": execution.placement,
         }

@@ -116,6 +116,9 @@ class Execution(Settings):
     resources: dict[Annotated[str, AfterValidator(_resource_name)], Amount] = Field(
         default={}, description="Other Ray resources of a worker, by name."
     )
+    placement: dict[str, str] = Field(
+        default={}, description="Labels that a worker's node must have, such as ray.io/market-type: spot."
+    )
     max_concurrent: int | None = Field(
         default=None, description="Most packs at a time; as many as fit unless set.", ge=1
     )

@@ -13,6 +13,7 @@ from mulex.config import RunConfig
 from mulex.engines import make_engine
 from mulex.folder import open_folder
 from mulex.train import Labels, Pack, PackTraining
+from sweeps.shared_storage import why_not_shared
 
 REPORT_SECONDS = 5.0  # Tune's driver needs about 1.3 ms for a report, so they are few
 STORAGE_TROUBLE = {errno.ENOSPC, errno.EROFS, errno.EACCES, errno.EDQUOT, errno.EPERM}
@@ -38,10 +39,13 @@ class PackTrainable(tune.Trainable):
 
     @classmethod
     def default_resource_request(cls, config: dict[str, Any]) -> tune.PlacementGroupFactory:
-        return tune.PlacementGroupFactory([dict(config["resources"])])
+        labels: dict[str, Any] = {"bundle_label_selector": [config["placement"]]} if config["placement"] else {}
+        return tune.PlacementGroupFactory([dict(config["resources"])], "PACK", **labels)
 
     def step(self) -> dict[str, Any]:
         """Train for some seconds, then report."""
+        if self._training is None and (trouble := why_not_shared(self.config["folder"])):
+            return {"done": True, "storage_error": trouble}
         try:
             return self._train_for(REPORT_SECONDS)
         except OSError as error:

@@ -11,6 +11,7 @@ from typing import Any
 os.environ.setdefault("TUNE_DISABLE_AUTO_CALLBACK_LOGGERS", "1")  # they halve the rate and fill the disk
 os.environ.setdefault("TUNE_DISABLE_SIGINT_HANDLER", "1")  # Ctrl-C is heard by the launch
 os.environ.setdefault("TUNE_GLOBAL_CHECKPOINT_S", "1000000")  # the store is the truth, not Tune's state
+os.environ.setdefault("TUNE_MAX_PENDING_TRIALS_PG", "64")  # Tune's own is 1: a cluster would fill node by node
 os.environ.setdefault("RAY_AIR_NEW_OUTPUT", "0")
 os.environ.setdefault("RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO", "0")
 

@@ -57,7 +57,10 @@ class Node:
         os.kill(wait_until(lambda: self.raylet, what="a raylet"), signal.SIGKILL)
 
     def end(self) -> None:
-        """And everything that it started."""
+        """And everything that it started; a node that says goodbye is missed at once."""
+        self.process.terminate()
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            self.process.wait(10)
         end_session(self.process.pid)
         self.process.wait()
 
@@ -71,6 +74,7 @@ class RayCluster:
         self.home.mkdir()
         self.nodes: list[Node] = []
         self.env = {**clean_environment(), "HOME": str(self.home), "RAY_TMPDIR": str(self.place), **(env or {})}
+        self.node_env = {**self.env, "RAY_AUTH_MODE": "token", "PYTHONPATH": str(self._without_mulex())}
         made = self.mulex("token")
         assert made.code == 0, made.text
         self.port, self.dashboard_port = free_port(), free_port()
@@ -78,6 +82,14 @@ class RayCluster:
         self.head = self._start([*head, f"--temp-dir={self.place}", f"--num-cpus={cpus}", *options])
         self.url = f"http://127.0.0.1:{self.dashboard_port}"
         wait_until(self._answers, what="the head's dashboard")
+
+    def _without_mulex(self) -> Path:
+        """Nodes where the package is broken, so that what they run is what a job brings."""
+        for package in ("mulex", "sweeps", "cluster"):
+            broken = self.place / "broken" / package
+            broken.mkdir(parents=True)
+            (broken / "__init__.py").write_text("raise ImportError('this node has a broken mulex')")
+        return self.place / "broken"
 
     @property
     def address(self) -> str:
@@ -90,12 +102,13 @@ class RayCluster:
 
     def add_node(self, cpus: int = 1, *options: str, before: Sequence[str] = ()) -> Node:
         """Another machine, as far as Ray knows."""
-        return self._start([f"--address={self.address}", f"--num-cpus={cpus}", *options], before)
+        folder = f"--temp-dir={self.place}/n{len(self.nodes)}"  # nodes that start together would share sockets
+        return self._start([f"--address={self.address}", folder, f"--num-cpus={cpus}", *options], before)
 
     def _start(self, arguments: list[str], before: Sequence[str] = ()) -> Node:
         ports = ["--dashboard-agent-listen-port=0"]
         log = self.place / f"node-{len(self.nodes)}.log"
-        node = Node([*arguments, *ports], {**self.env, "RAY_AUTH_MODE": "token"}, log, before)
+        node = Node([*arguments, *ports], self.node_env, log, before)
         self.nodes.append(node)
         return node
 
@@ -126,10 +139,10 @@ class RayCluster:
 
     def alive_nodes(self) -> list[dict[str, Any]]:
         """As the dashboard lists them."""
-        status, text = self.get("/nodes?view=summary", self.token)
+        status, text = self.get("/api/v0/nodes", self.token)
         assert status == 200, text
-        found: list[dict[str, Any]] = json.loads(text)["data"]["summary"]
-        return [node for node in found if node["raylet"].get("state") == "ALIVE"]
+        found: list[dict[str, Any]] = json.loads(text)["data"]["result"]["result"]
+        return [node for node in found if node["state"] == "ALIVE"]
 
     def wait_for_nodes(self, number: int, seconds: float = 60) -> None:
         """The head among them."""
