@@ -26,8 +26,8 @@ except ImportError:  # built without a compiler
 ADAM_DECAYS = 0.9, 0.999
 MOST_CHANNELS = 32
 LARGEST_BUFFER = 2**31 - 1  # floats; places inside buffers are 32-bit numbers
-REMEMBER_VALUES, REMEMBER_TARGETS, EQUAL_STACKS_ONCE = 1, 2, 4  # as Savings in engine.hpp
-ALL_SAVINGS = REMEMBER_VALUES | REMEMBER_TARGETS | EQUAL_STACKS_ONCE
+REMEMBER_VALUES, REMEMBER_TARGETS, EQUAL_STACKS_ONCE, EQUAL_PATCHES_ONCE = 1, 2, 4, 8  # as Savings in engine.hpp
+ALL_SAVINGS = REMEMBER_VALUES | REMEMBER_TARGETS | EQUAL_STACKS_ONCE | EQUAL_PATCHES_ONCE
 
 
 def why_not(run: RunConfig) -> str | None:

@@ -9,13 +9,14 @@ from rich.table import Table
 from mulex.engines import make_engine
 from mulex.folder import Folder
 from sweeps.cluster_choice import Cluster
+from sweeps.engine_choice import engine_lines, engine_of
 from sweeps.launch import make_plan
 from sweeps.plan import Family, Plan, PlannedRun
 from sweeps.spec import Spec
 from sweeps.store import take_stock
 from sweeps.view import duration
 
-SHORT, LONG = 40, 240  # steps of the two calibration iterations
+CALIBRATION = {"torch": (40, 240), "native": (400, 4400)}  # steps of the two calibration iterations
 BYTES_A_ROW, BYTES_A_RUN = 60, 12_000  # of a run file: measured on curves of 3 to 800 iterations, compressed
 
 
@@ -37,6 +38,8 @@ def print_estimate(spec: Spec, folder: Folder, cluster: Cluster, console: Consol
         seconds += cost
         size += len(missing) * (BYTES_A_RUN + BYTES_A_ROW * family.training.iterations)
     console.print(table)
+    for line in engine_lines(spec, plan):
+        console.print(line, highlight=False, soft_wrap=True)
     hours = seconds * spec.execution.cpus_per_pack / 3600
     console.print(f"{len(wanted)} runs to train, {len(stock.done)} done; about {size / 2**20:.1f} MB of results")
     console.print(f"about {hours:.1f} core-hours: {duration(seconds / slots)} on {slots} workers", highlight=False)
@@ -45,9 +48,10 @@ def print_estimate(spec: Spec, folder: Folder, cluster: Cluster, console: Consol
 def seconds_a_run(spec: Spec, plan: Plan, family: Family, runs: list[PlannedRun]) -> float:
     """Of a run in a pack like those that would be trained: two short iterations tell steps from evaluation."""
     pack = plan.packs(runs, spec.execution.draws_per_pack)[0]
-    times = [_time(spec, plan, family, pack.runs, steps) for steps in (SHORT, LONG)]
-    a_step = max(0.0, (times[1] - times[0]) / (LONG - SHORT))
-    evaluation = max(0.0, times[0] - a_step * SHORT)
+    short, long = CALIBRATION[engine_of(spec, family)[0]]
+    times = [_time(spec, plan, family, pack.runs, steps) for steps in (short, long)]
+    a_step = max(0.0, (times[1] - times[0]) / (long - short))
+    evaluation = max(0.0, times[0] - a_step * short)
     whole = family.run(plan.values[pack.method][pack.runs[0].draw], 0)
     iteration = a_step * whole.steps_per_iteration + evaluation
     return iteration * family.training.iterations / len(pack.runs)

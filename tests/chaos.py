@@ -40,7 +40,7 @@ from tests.sweep_helpers import (
 
 KINDS = ("launcher", "worker", "raylet", "commit", "restore")
 SPEC: Plain = tiny(
-    training={"iterations": 30},
+    training={"iterations": 30, "steps_per_iteration": 2000},
     search={"draws": 2, "seeds": 2},
     execution={"max_concurrent": 2, "max_failures": 1000, "checkpoint_every": 0.2},
 )

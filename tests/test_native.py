@@ -19,6 +19,7 @@ from mulex.errors import UserError
 from mulex.methods import MULEX, make_run
 from mulex.native_engine import (
     ALL_SAVINGS,
+    EQUAL_PATCHES_ONCE,
     EQUAL_STACKS_ONCE,
     REMEMBER_TARGETS,
     REMEMBER_VALUES,
@@ -150,6 +151,27 @@ def test_equal_stacks_computed_once_change_last_bits_at_most(flavour):
     assert spared.trainer.work["distinct"] < spared.trainer.work["samples"] == plain.trainer.work["distinct"]
 
 
+PICTURES = {
+    "plain": Case("mulex", GridWorldConfig(), training={"batch_size": 32}),
+    "padded": Case("mulex", GridWorldConfig(), training={"padding": "same"}),
+    "hard": Case("mulex", GridWorldConfig(room_size=4, hard=True), training={"flavour": "rainbow"}),
+    "textured": Case("mulex", GridWorldConfig(room_size=3, textured=True), training={"flavour": "rainbow"}),
+    "textured, padded": Case("mulex", GridWorldConfig(room_size=3, textured=True), training={"padding": "same"}),
+}
+
+
+@pytest.mark.parametrize("case", PICTURES.values(), ids=PICTURES)
+def test_equal_patches_computed_once_change_last_bits_at_most(case):
+    runs = case.members(2)
+    spared, spared_rows = train(runs, 4, partial(NativeEngine, savings=EQUAL_PATCHES_ONCE))
+    plain, rows = train(runs, 4, partial(NativeEngine, savings=0))
+    assert_close(spared.save(), plain.save())
+    assert [row["eval_return"] for row in spared_rows[0]] == [row["eval_return"] for row in rows[0]]
+    work, full = spared.trainer.work, plain.trainer.work
+    assert work["patches_computed"] < 0.8 * work["patches"]
+    assert full["patches_computed"] == full["patches"] == work["patches"]
+
+
 def test_a_policy_that_goes_round_for_ever_is_found_out():
     """The greedy return and length are those of the torch engine, which remembers every stack it met."""
     runs = [Case("epsilon_greedy", GridWorldConfig(time_limit=500)).run(seed=seed) for seed in range(40)]
@@ -271,7 +293,7 @@ class TestWhatIsHandedOver:
 
 def test_all_savings_are_on_unless_said_otherwise():
     engine = NativeEngine([Case("mulex", TINY_WORLD).run()])
-    assert engine._settings["savings"] == ALL_SAVINGS == 7
+    assert engine._settings["savings"] == ALL_SAVINGS == 15
 
 
 class TestBuild:

@@ -323,7 +323,11 @@ class TestStopping:
     """However a launch is stopped, the next one goes on, and the result is that of a sweep never stopped."""
 
     def test_ctrl_c_leaves_snapshots_and_the_next_launch_goes_on(self, tmp_path: Path) -> None:
-        long = tiny(training={"iterations": 50}, search={"draws": 1, "seeds": 1}, execution={"max_concurrent": 2})
+        long = tiny(
+            training={"iterations": 50, "steps_per_iteration": 2000},
+            search={"draws": 1, "seeds": 1},
+            execution={"max_concurrent": 2},
+        )
         out, spec = tmp_path / "out", write_spec(tmp_path, long)
         with Process("sweep", spec, "--out", str(out), "--cpus", "2") as process:
             wait_until(lambda: len(progress(out)) == 2, what="two packs in training")
@@ -428,7 +432,9 @@ class TestStorage:
         assert remount(small_disk, "size=50m")
         out = small_disk / "out"
         some = {"draws": 1, "seeds": 1}
-        long = tiny(search=some, training={"iterations": 30}, execution={"checkpoint_every": 0.1})
+        long = tiny(
+            search=some, training={"iterations": 30, "steps_per_iteration": 2000}, execution={"checkpoint_every": 0.1}
+        )
         spec = write_spec(tmp_path, long)
         with Process("sweep", spec, "--out", str(out), "--cpus", "1") as process:
             wait_until(lambda: progress(out), what="a pack in training")

@@ -17,7 +17,7 @@ from rich.table import Column, Table
 
 from mulex.commands.world_options import world_options
 from mulex.config import GridWorldConfig, GymWorldConfig, MethodConfig, RunConfig, TrainingConfig, WorldConfig
-from mulex.engines import ENGINES, make_engine
+from mulex.engines import ENGINES, choose_engine, make_engine
 from mulex.errors import UserError
 from mulex.folder import Folder, open_folder
 from mulex.methods import METHODS, make_run, with_bonus
@@ -52,6 +52,8 @@ def train(**options: Any) -> None:
     for message in moved:
         console.print(message, highlight=False, soft_wrap=True)
     if missing:
+        name, why = choose_engine(options["engine"], options["device"], missing[0])
+        console.print(f"engine: {name}, {why}", highlight=False, soft_wrap=True)
         with closing(make_engine(options["engine"], options["device"], missing)) as engine:
             pack = Pack(
                 missing, Labels("train", world_name(runs[0].world), [0] * len(missing), freeze_spec(folder, runs))

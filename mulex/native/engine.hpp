@@ -76,9 +76,10 @@ struct WorldShape {
     Span<const int32_t> ghost_starts;
 };
 
-// Work that need not be done twice. The first two change no bit of any result. Equal stacks of a batch share one
-// backward pass, so their slopes are added before it instead of after: that may change last bits.
-enum Savings { kRememberValues = 1, kRememberTargets = 2, kEqualStacksOnce = 4 };
+// Work that need not be done twice. The first two change no bit of any result. Equal stacks of a batch, and equal
+// patches of its pictures, share one backward pass: slopes are added before it instead of after, which may change last
+// bits.
+enum Savings { kRememberValues = 1, kRememberTargets = 2, kEqualStacksOnce = 4, kEqualPatchesOnce = 8 };
 
 struct Settings {
     WorldShape world;
@@ -132,6 +133,7 @@ struct Outcome {
 // Work done and saved, for benchmarks and tests.
 struct Work {
     int64_t samples = 0, distinct = 0, target_samples = 0, target_computed = 0, acted = 0, acted_computed = 0;
+    int64_t patches = 0, patches_computed = 0;  // of learning and targets, over all layers
 };
 
 class Engine {

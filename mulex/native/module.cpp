@@ -225,6 +225,8 @@ public:
         out["target_computed"] = work.target_computed;
         out["acted"] = work.acted;
         out["acted_computed"] = work.acted_computed;
+        out["patches"] = work.patches;
+        out["patches_computed"] = work.patches_computed;
         return out;
     }
 

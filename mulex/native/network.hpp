@@ -4,6 +4,7 @@
 #pragma once
 
 #include "engine.hpp"
+#include "patches.hpp"
 #include "products.hpp"
 
 namespace mulex {
@@ -50,6 +51,13 @@ struct Layer {
     Array<float> in, d_in;          // (places, picture)
     Array<float> turned;            // the weights, transposed
     Array<int32_t> block_offset;    // where in a window each 16 channels stand
+
+    // The rows that are computed: all, or one for each distinct patch; then the others are copies of one of them.
+    const int32_t *rows_in, *rows_out;
+    int64_t rows, copies;
+    Array<int32_t> some_in, some_out, copy_to, copy_from;
+    Array<uint32_t> met;            // by the number of a patch: in which batch it was last met,
+    Array<int32_t> first;           // and where its result stands
 };
 
 struct Head {
@@ -86,24 +94,54 @@ public:
 
     int64_t places() const { return places_; }
     const int32_t* everyone() const { return everyone_.data(); }
-    // Where the picture of a place begins, its padding aside.
+    // Where the picture of a place begins, with its padding and without.
+    float* padded_picture(int64_t u) { return layers_[0].in.data() + u * layers_[0].picture; }
     float* picture(int64_t u) {
-        const Layer& first = layers_[0];
-        const int64_t begin = (first.shape.top * first.shape.padded_cols + first.shape.left) * first.shape.channels;
-        return first.in.data() ? const_cast<float*>(first.in.data()) + u * first.picture + begin : nullptr;
+        const LayerShape& first = layers_[0].shape;
+        return padded_picture(u) + (first.top * first.padded_cols + first.left) * first.channels;
     }
     int64_t picture_row() const { return static_cast<int64_t>(layers_[0].shape.padded_cols) * layers_[0].shape.channels; }
     const float* out(int64_t h, int64_t u) const { return heads_[h].o.data() + u * heads_[h].out.width(); }
     float* d_out(int64_t h, int64_t u) { return &heads_[h].d_o[u * heads_[h].out.width()]; }
 
-    void forward_body(const float* p, int64_t places) {
+    // Before a forward pass: every position of the first places is computed.
+    void take_all(int64_t places) {
+        for (int64_t i = 0; i < count_; ++i) {
+            Layer& layer = layers_[i];
+            layer.rows_in = layer.in_row.data();
+            layer.rows_out = layer.out_row.data();
+            layer.rows = places * layer.positions;
+            layer.copies = 0;
+        }
+    }
+
+    // Before a forward pass: of positions with equal numbers only one is computed. `ids` has those of each place.
+    void take_distinct(const int32_t* const* ids, const Patches& patches, int64_t places) {
+        if (++batch_ == 0) {  // once in four thousand million times
+            for (int64_t i = 0; i < count_; ++i) layers_[i].met.clear();
+            batch_ = 1;
+        }
+        for (int64_t i = 0; i < count_; ++i) take_distinct_rows(layers_[i], ids, patches.begin(i), places);
+    }
+
+    // Rows of all layers that the next forward pass gives, and how many of them it computes.
+    void count_rows(int64_t* all, int64_t* computed) const {
+        for (int64_t i = 0; i < count_; ++i) {
+            *all += layers_[i].rows + layers_[i].copies;
+            *computed += layers_[i].rows;
+        }
+    }
+
+    void forward_body(const float* p) {
         for (int64_t i = 0; i < count_; ++i) {
             Layer& layer = layers_[i];
             float* to = i + 1 < count_ ? layers_[i + 1].in.data() : f_.data();
             const int64_t columns = layer.shape.out_channels;
-            product<Store::kRelu>(layer.in.data(), layer.in_row.data(), places * layer.positions, layer.window,
-                                  p + layer.shape.weight, columns, columns / kLanes, p + layer.shape.bias, to,
-                                  layer.out_row.data());
+            product<Store::kRelu>(layer.in.data(), layer.rows_in, layer.rows, layer.window, p + layer.shape.weight,
+                                  columns, columns / kLanes, p + layer.shape.bias, to, layer.rows_out);
+            for (int64_t k = 0; k < layer.copies; ++k)
+                for (int64_t c = 0; c < columns; c += kLanes)
+                    store(to + layer.copy_to[k] + c, load(to + layer.copy_from[k] + c));
         }
     }
 
@@ -150,11 +188,12 @@ public:
         through_relu(d_f_.data(), f_.data(), places * features_);
         for (int64_t i = count_ - 1; i >= 0; --i) {
             Layer& layer = layers_[i];
-            const float* d = i + 1 < count_ ? layers_[i + 1].d_in.data() : d_f_.data();
-            const int64_t columns = layer.shape.out_channels, rows = places * layer.positions;
-            outer(layer.in.data(), layer.in_row.data(), rows, layer.window, d, layer.out_row.data(), columns,
+            float* d = i + 1 < count_ ? layers_[i + 1].d_in.data() : d_f_.data();
+            const int64_t columns = layer.shape.out_channels;
+            for (int64_t k = 0; k < layer.copies; ++k) add_rows(d + layer.copy_from[k], d + layer.copy_to[k], columns);
+            outer(layer.in.data(), layer.rows_in, layer.rows, layer.window, d, layer.rows_out, columns,
                   gradient + layer.shape.weight);
-            row_sums(d, layer.out_row.data(), rows, columns, gradient + layer.shape.bias);
+            row_sums(d, layer.rows_out, layer.rows, columns, gradient + layer.shape.bias);
             if (i > 0) backward_input(p, layer, d, places);
         }
     }
@@ -181,14 +220,41 @@ private:
             store(d + i, map(load(activation + i), load(d + i), where_positive));
     }
 
+    static void add_rows(float* to, const float* from, int64_t columns) {
+        for (int64_t c = 0; c < columns; c += kLanes)
+            store(to + c, map(load(to + c), load(from + c), [](Register x, Register y) { return x + y; }));
+    }
+
+    void take_distinct_rows(Layer& layer, const int32_t* const* ids, int64_t begin, int64_t places) {
+        int64_t rows = 0, copies = 0;
+        for (int64_t u = 0; u < places; ++u) {
+            const int32_t* id = ids[u] + begin;
+            const int32_t *in = &layer.in_row[u * layer.positions], *out = &layer.out_row[u * layer.positions];
+            for (int64_t at = 0; at < layer.positions; ++at) {
+                if (layer.met[id[at]] == batch_) {
+                    layer.copy_to[copies] = out[at];
+                    layer.copy_from[copies++] = layer.first[id[at]];
+                } else {
+                    layer.met[id[at]] = batch_;
+                    layer.first[id[at]] = out[at];
+                    layer.some_in[rows] = in[at];
+                    layer.some_out[rows++] = out[at];
+                }
+            }
+        }
+        layer.rows_in = layer.some_in.data();
+        layer.rows_out = layer.some_out.data();
+        layer.rows = rows;
+        layer.copies = copies;
+    }
+
     // Each window's share of what its input should have been is added where the window lay.
     void backward_input(const float* p, Layer& layer, const float* d, int64_t places) {
         const int64_t inputs = layer.window.size(), columns = layer.shape.out_channels;
         transpose(p + layer.shape.weight, inputs, columns, layer.turned.data(), inputs);
         std::memset(layer.d_in.data(), 0, static_cast<size_t>(places * layer.picture) * sizeof(float));
-        product<Store::kAdd>(d, layer.out_row.data(), places * layer.positions, dense_window(columns),
-                             layer.turned.data(), inputs, inputs / kLanes, nullptr, layer.d_in.data(),
-                             layer.in_row.data(), layer.block_offset.data());
+        product<Store::kAdd>(d, layer.rows_out, layer.rows, dense_window(columns), layer.turned.data(), inputs,
+                             inputs / kLanes, nullptr, layer.d_in.data(), layer.rows_in, layer.block_offset.data());
         through_relu(layer.d_in.data(), layer.in.data(), places * layer.picture);
     }
 
@@ -202,6 +268,12 @@ private:
         layer.in_row.resize(places_ * layer.positions);
         layer.out_row.resize(places_ * layer.positions);
         layer.turned.resize(layer.window.size() * s.out_channels);
+        layer.some_in.resize(places_ * layer.positions);
+        layer.some_out.resize(places_ * layer.positions);
+        layer.copy_to.resize(places_ * layer.positions);
+        layer.copy_from.resize(places_ * layer.positions);
+        layer.met.resize(Patches::kMostNodes);
+        layer.first.resize(Patches::kMostNodes);
         for (int64_t u = 0; u < places_; ++u)
             for (int64_t at = 0; at < layer.positions; ++at) {
                 const int64_t row = at / s.out_cols * s.stride, col = at % s.out_cols * s.stride;
@@ -244,6 +316,7 @@ private:
     int64_t places_, hidden_, count_ = 0, heads_count_ = 0, features_ = 0;
     Layer* layers_ = nullptr;
     Head* heads_ = nullptr;
+    uint32_t batch_ = 0;
     Array<float> f_, d_f_;
     Array<int32_t> rows_, everyone_;
 };

@@ -31,7 +31,7 @@ public:
         }
     }
 
-    // The stack's number; it is new if that equals the count before the call.
+    // The stack's number; it is new if that equals the count before the call. -1 if it is new and there is no room.
     int32_t find_or_add(const int32_t* stack) {
         uint64_t slot = hash(stack) & mask_;
         while (era_[slot] == now_) {
@@ -39,6 +39,7 @@ public:
             if (std::memcmp(&keys_[found * numbers_], stack, bytes()) == 0) return found;
             slot = (slot + 1) & mask_;
         }
+        if (count_ == most_) return -1;
         era_[slot] = now_;
         found_[slot] = static_cast<int32_t>(count_);
         std::memcpy(&keys_[count_ * numbers_], stack, bytes());

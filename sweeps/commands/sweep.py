@@ -12,6 +12,7 @@ from mulex.folder import Folder, open_folder
 from sweeps.board import Board
 from sweeps.cluster_choice import Cluster
 from sweeps.commands.read_spec import read_spec
+from sweeps.engine_choice import engine_lines
 from sweeps.launch import Ended, Interruption, Launch
 from sweeps.lease import Lease
 from sweeps.spec import Spec
@@ -68,6 +69,9 @@ def launch(spec: Spec, folder: Folder, cluster: Cluster) -> None:
             for added in freeze_spec(folder, spec):
                 console.print(f"added: {added}", highlight=False, soft_wrap=True)
             launched = Launch(spec, folder, cluster, interruption, lease)
+            if not cluster.address:  # elsewhere the workers choose, and may be built otherwise
+                for line in engine_lines(spec, launched.plan):
+                    console.print(line, highlight=False, soft_wrap=True)
             board = Board(spec, folder)
             with LiveView(board, console, lambda: interruption.asked):
                 ended = launched.run()

@@ -5,6 +5,7 @@ It watches the folder named by MULEX_FAULTS. A file there is one armed fault, as
 the product has no hooks for tests, and what dies half-way is the product's own code.
 """
 
+import ctypes
 import importlib.abc
 import importlib.machinery
 import importlib.util
@@ -43,7 +44,7 @@ def die_after_bytes(count):
     """The kernel ends the process when it writes a byte more to a file."""
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
     resource.setrlimit(resource.RLIMIT_FSIZE, (count, count))
-    signal.signal(signal.SIGXFSZ, signal.SIG_DFL)
+    ctypes.CDLL(None).signal(signal.SIGXFSZ, None)  # SIG_DFL; Python's own signal() works in the main thread only
 
 
 def patch_folder(module):

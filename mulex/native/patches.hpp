@@ -1,0 +1,125 @@
+// Which positions of which pictures a convolution sees the same at, so that each distinct patch is computed once.
+//
+// Two positions of a layer have the same number if and only if everything they depend on is equal: in the first layer
+// the pixels of their windows, in the others the numbers of the positions in their windows. Pictures repeat their
+// rooms, so most windows of the first layer are met again in the same batch.
+#pragma once
+
+#include "engine.hpp"
+#include "stack_table.hpp"
+
+namespace mulex {
+namespace {
+
+class Patches {
+public:
+    void shape(const Settings& s) {
+        layers_ = s.layers;
+        frames_ = s.stack;
+        numbers_ = (1 + s.world.ghosts) * s.stack;
+        from_ = new int64_t[static_cast<size_t>(layers_.count) + 1];
+        from_[0] = 0;
+        for (int64_t l = 0; l < layers_.count; ++l)
+            from_[l + 1] = from_[l] + static_cast<int64_t>(layers_[l].out_rows) * layers_[l].out_cols;
+        int64_t most = kMostPatches / from_[layers_.count];
+        most = most > 16384 ? 16384 : most;
+        stacks_.shape(numbers_, most);
+        known_.resize(most * from_[layers_.count]);
+        windows_.shape(area(0), kMostWindows);
+        nodes_ = new StackTable[static_cast<size_t>(layers_.count)];
+        for (int64_t l = 0; l < layers_.count; ++l) nodes_[l].shape(l ? area(l) : frames_, kMostNodes);
+        int64_t widest = frames_;
+        for (int64_t l = 0; l < layers_.count; ++l) widest = area(l) > widest ? area(l) : widest;
+        key_.resize(widest);
+        frame_.resize(frames_);
+    }
+    Patches() = default;
+    ~Patches() {
+        delete[] nodes_;
+        delete[] from_;
+    }
+    Patches(const Patches&) = delete;
+    Patches& operator=(const Patches&) = delete;
+
+    static constexpr int64_t kMostNodes = 1 << 17;  // of a layer
+
+    // Where the numbers of a layer's positions begin in what `of` gives.
+    int64_t begin(int64_t layer) const { return from_[layer]; }
+
+    // Forget everything if the tables were too small for what came; numbers of before are void then.
+    void make_room() {
+        if (!full_) return;
+        stacks_.clear();
+        windows_.clear();
+        for (int64_t l = 0; l < layers_.count; ++l) nodes_[l].clear();
+        full_ = false;
+    }
+    bool full() const { return full_; }
+
+    // The numbers of all positions of all layers for a stack, whose padded picture has been drawn; nullptr if full.
+    const int32_t* of(const int32_t* stack, const float* picture) {
+        const int64_t before = stacks_.count();
+        const int64_t found = full_ ? -1 : stacks_.find_or_add(stack);
+        if (found < 0) {
+            full_ = true;
+            return nullptr;
+        }
+        int32_t* ids = &known_[found * from_[layers_.count]];
+        if (found == before)
+            for (int64_t l = 0; l < layers_.count; ++l) number_layer(l, picture, ids);
+        return full_ ? nullptr : ids;
+    }
+
+private:
+    static constexpr int64_t kMostPatches = 1 << 21;
+    static constexpr int64_t kMostWindows = 1 << 14;
+
+    int64_t area(int64_t l) const { return static_cast<int64_t>(layers_[l].kernel) * layers_[l].kernel; }
+
+    void number_layer(int64_t l, const float* picture, int32_t* ids) {
+        const LayerShape& s = layers_[l];
+        for (int64_t at = 0; at < from_[l + 1] - from_[l]; ++at) {
+            const int64_t row = at / s.out_cols * s.stride, col = at % s.out_cols * s.stride;
+            ids[from_[l] + at] = l ? number_above(l, row, col, ids) : number_pixels(row, col, picture);
+        }
+    }
+
+    int32_t number_pixels(int64_t row, int64_t col, const float* picture) {
+        const LayerShape& s = layers_[0];
+        for (int64_t c = 0; c < frames_; ++c) {
+            int64_t n = 0;
+            for (int64_t i = 0; i < s.kernel; ++i)
+                for (int64_t j = 0; j < s.kernel; ++j)
+                    std::memcpy(&key_[n++], picture + ((row + i) * s.padded_cols + col + j) * s.channels + c, sizeof(float));
+            frame_[c] = noted(windows_.find_or_add(key_.data()));
+        }
+        return noted(nodes_[0].find_or_add(frame_.data()));
+    }
+
+    int32_t number_above(int64_t l, int64_t row, int64_t col, const int32_t* ids) {
+        const LayerShape& s = layers_[l];
+        int64_t n = 0;
+        for (int64_t i = row - s.top; i < row - s.top + s.kernel; ++i)
+            for (int64_t j = col - s.left; j < col - s.left + s.kernel; ++j) {
+                const bool inside = i >= 0 && i < s.rows && j >= 0 && j < s.cols;
+                key_[n++] = inside ? ids[from_[l - 1] + i * s.cols + j] : -1;
+            }
+        return noted(nodes_[l].find_or_add(key_.data()));
+    }
+
+    int32_t noted(int32_t found) {
+        full_ |= found < 0;
+        return found;
+    }
+
+    Span<const LayerShape> layers_;
+    int64_t frames_ = 0, numbers_ = 0;
+    int64_t* from_ = nullptr;
+    bool full_ = false;
+    StackTable stacks_, windows_;
+    StackTable* nodes_ = nullptr;
+    Array<int32_t> known_, key_, frame_;
+};
+
+}  // namespace
+}  // namespace mulex
