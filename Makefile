@@ -2,7 +2,7 @@
 PYTHON ?= python3
 BIN := .venv/bin
 
-.PHONY: install check test sweep bench chaos pictures clean
+.PHONY: install check test sweep bench bench-peers chaos pictures clean
 
 install: .venv/installed
 
@@ -30,6 +30,13 @@ chaos: install
 
 bench: install
 	$(BIN)/python -m tests.bench
+
+.venv/peers: .venv/installed
+	$(BIN)/pip install --quiet --constraint constraints.txt --editable '.[peers]'
+	touch $@
+
+bench-peers: .venv/peers
+	$(BIN)/python -m tests.bench.peers
 
 pictures: install
 	$(BIN)/mulex play --map docs/pictures/montezuminha.png

@@ -1,0 +1,29 @@
+"""The arithmetic of the plain algorithm: two operations for each multiply-and-add of its matrix products.
+
+A stack's forward pass is 30 places x 36 inputs x 16 channels, 12 x 144 x 32, 384 x 64 and 64 x 4 for each head. A
+backward pass is twice that, for the gradients of the weights and of the inputs, without the first layer's input
+gradient, which nobody needs. Biases, activations, the optimiser, the world and all look-ups count as nothing.
+
+Counted is what was really computed: distinct stacks of a batch forward and backward (once, however often a batch holds
+them), stacks whose target value was not remembered forward, and so the stacks acted on, in training and evaluation.
+"""
+
+from collections.abc import Mapping
+
+FIRST, SECOND, HIDDEN, OUT = 2 * 30 * 36 * 16, 2 * 12 * 144 * 32, 2 * 384 * 64, 2 * 64 * 4
+FORWARD = FIRST + SECOND + HIDDEN + OUT
+BACKWARD = 2 * FORWARD - FIRST
+
+
+def computed(work: Mapping[str, int]) -> int:
+    """Operations of one-head work done, as `engine.trainer.work` counts it."""
+    return _total(work["distinct"], work["target_computed"], work["acted_computed"])
+
+
+def plain(updates: int, greedy_steps: int, batch: int = 32) -> int:
+    """Operations where nothing is saved."""
+    return _total(updates * batch, updates * batch, greedy_steps)
+
+
+def _total(learned: int, targets: int, acted: int) -> int:
+    return learned * (FORWARD + BACKWARD) + (targets + acted) * FORWARD
