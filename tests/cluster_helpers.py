@@ -17,7 +17,9 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from tests.sweep_helpers import Answer, clean_environment, end_session, processes_of, wait_until
+from ray.util import get_node_ip_address
+
+from tests.sweep_helpers import Answer, Plain, clean_environment, end_session, processes_of, wait_until
 
 RAY = str(Path(sys.executable).with_name("ray"))
 STORE = "--object-store-memory=80000000"  # bytes; Ray's own default is a third of the machine
@@ -68,20 +70,28 @@ class Node:
 class RayCluster:
     """A head with its dashboard and its token; `close` ends all of it."""
 
-    def __init__(self, cpus: int = 0, env: dict[str, str] | None = None, *options: str) -> None:
+    def __init__(self, cpus: int = 0, env: dict[str, str] | None = None, autoscaling: Plain | None = None) -> None:
         self.place = Path(tempfile.mkdtemp(dir="/tmp", prefix="c"))
         self.home = self.place / "home"
         self.home.mkdir()
         self.nodes: list[Node] = []
         self.env = {**clean_environment(), "HOME": str(self.home), "RAY_TMPDIR": str(self.place), **(env or {})}
-        self.node_env = {**self.env, "RAY_AUTH_MODE": "token", "PYTHONPATH": str(self._without_mulex())}
+        self.node_env = {**self.env, "RAY_AUTH_MODE": "token", "PYTHONPATH": str(self._without_mulex()), **(env or {})}
         made = self.mulex("token")
         assert made.code == 0, made.text
         self.port, self.dashboard_port = free_port(), free_port()
         head = ["--head", f"--port={self.port}", f"--dashboard-port={self.dashboard_port}"]
-        self.head = self._start([*head, f"--temp-dir={self.place}", f"--num-cpus={cpus}", *options])
+        head += [f"--autoscaling-config={self._write(autoscaling)}"] if autoscaling else []
+        self.head = self._start([*head, f"--temp-dir={self.place}", f"--num-cpus={cpus}"])
         self.url = f"http://127.0.0.1:{self.dashboard_port}"
         wait_until(self._answers, what="the head's dashboard")
+
+    def _write(self, autoscaling: Plain) -> Path:
+        """For a provider whose nodes are processes here, which must be told where the head is."""
+        path = self.place / "autoscaling.json"
+        provider = {**autoscaling["provider"], "gcs_address": f"{get_node_ip_address()}:{self.port}"}
+        path.write_text(json.dumps({**autoscaling, "provider": provider}))
+        return path
 
     def _without_mulex(self) -> Path:
         """Nodes where the package is broken, so that what they run is what a job brings."""
@@ -94,7 +104,7 @@ class RayCluster:
     @property
     def address(self) -> str:
         """For `ray.init`, and for nodes that join."""
-        return f"{self._ip()}:{self.port}"
+        return f"{get_node_ip_address()}:{self.port}"
 
     @property
     def token(self) -> str:
@@ -115,12 +125,6 @@ class RayCluster:
     def _answers(self) -> bool:
         assert self.head.process.poll() is None, (self.place / "node-0.log").read_text()
         return self.get("/api/version", self.token)[0] == 200
-
-    def _ip(self) -> str:
-        for line in (self.place / "node-0.log").read_text().splitlines():
-            if "Local node IP" in line:
-                return line.rpartition(" ")[2].replace("\x1b[1m", "").replace("\x1b[22m", "")
-        raise AssertionError("the head did not say where it is")
 
     def get(self, path: str, token: str | None = None) -> tuple[int, str]:
         """A plain HTTP request to the dashboard: status and body; 0 if nobody answers."""

@@ -25,8 +25,8 @@ from tests.sweep_helpers import (
 pytest_plugins = ["tests.cluster_plugin"]
 pytestmark = pytest.mark.xdist_group("cluster")
 
-MANY = {"engine": "torch", "max_concurrent": None, "max_failures": 20, "checkpoint_every": 0.2}
-LONG: Plain = tiny(training={"iterations": 24}, execution=MANY)
+MANY = {"max_concurrent": None, "max_failures": 20, "checkpoint_every": 0.2}
+LONG: Plain = tiny(training={"iterations": 200}, execution=MANY)
 SHORT: Plain = tiny(search={"draws": 1, "seeds": 1}, execution={"max_concurrent": None})
 CAN_HIDE = subprocess.run(["unshare", "--mount", "true"], capture_output=True, check=False).returncode == 0
 
@@ -128,10 +128,10 @@ class TestMistakes:
         assert "Traceback" not in answer.text
         return answer.text.strip().splitlines()[-1]
 
-    @pytest.mark.parametrize("address", ["http://127.0.0.1:1", "127.0.0.1:8265", "ftp://127.0.0.1", "http://"])
+    @pytest.mark.parametrize("address", ["http://127.0.0.1:1", "127.0.0.1:8265"])
     def test_an_address_where_nobody_is(self, cluster: RayCluster, tmp_path: Path, address: str) -> None:
         said = self.refused(cluster, tmp_path, "--address", address, "--storage", str(tmp_path))
-        assert said.startswith(f"Error: --address {address.rstrip('/')}: no Ray head answers there")
+        assert said.startswith(f"Error: --address {address}: no Ray head answers there")
 
     def test_a_relative_folder(self, cluster: RayCluster, tmp_path: Path) -> None:
         said = self.refused(cluster, tmp_path, "--address", cluster.url, "--storage", "out/x")
