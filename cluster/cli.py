@@ -20,7 +20,7 @@ COMMANDS = {
     "report": ("analysis.commands.report:report", "One self-contained page about one or more sweeps."),
     "starts": ("mulex.commands.starts:starts", "Measure kept policies from every late start state."),
     "play": ("mulex.commands.play:play", "Watch a policy in a world, play by hand, or draw a map."),
-    "token": ("cluster.token:token", "Make or show the token that a Ray cluster and its clients share."),
+    "token": ("cluster.token_command:token", "Make or show the token that a Ray cluster and its clients share."),
 }
 
 
