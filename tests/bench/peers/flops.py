@@ -6,6 +6,8 @@ gradient, which nobody needs. Biases, activations, the optimiser, the world and 
 
 Counted is what was really computed: distinct stacks of a batch forward and backward (once, however often a batch holds
 them), stacks whose target value was not remembered forward, and so the stacks acted on, in training and evaluation.
+The engine also computes equal patches of pictures once, and counts them over layers of different sizes together; so
+the fraction of the peak is measured with that saving turned off.
 """
 
 from collections.abc import Mapping

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 from mulex.config import GridWorldConfig, TrainingConfig
 from mulex.methods import make_run
-from mulex.native_engine import NativeEngine
+from mulex.native_engine import ALL_SAVINGS, EQUAL_PATCHES_ONCE, NativeEngine
 from tests.bench.peers.flops import computed
 from tests.bench.plain_dqn import PlainDQN
 
@@ -12,8 +12,8 @@ from tests.bench.plain_dqn import PlainDQN
 class Native:
     """One run of a method; the replay holds the paper's million transitions."""
 
-    def __init__(self, method: str = "epsilon_greedy") -> None:
-        self.engine = NativeEngine([make_run(GridWorldConfig(), method, TrainingConfig())])
+    def __init__(self, method: str = "epsilon_greedy", savings: int = ALL_SAVINGS) -> None:
+        self.engine = NativeEngine([make_run(GridWorldConfig(), method, TrainingConfig())], savings=savings)
         self.loss = 0.0
 
     def iteration(self) -> float:
@@ -31,6 +31,13 @@ class Native:
             now = computed(self.engine.trainer.work)
             yield now - before
             before = now
+
+
+class Counted(Native):
+    """It computes every patch of a picture: only then does the engine's count of its work say how many operations."""
+
+    def __init__(self) -> None:
+        super().__init__(savings=ALL_SAVINGS & ~EQUAL_PATCHES_ONCE)
 
 
 class PlainTorch(PlainDQN):
