@@ -2,7 +2,7 @@
 PYTHON ?= python3
 BIN := .venv/bin
 
-.PHONY: install check test sweep bench bench-peers chaos pictures clean
+.PHONY: install check test test-native-san sweep bench bench-peers chaos pictures clean
 
 install: .venv/installed
 
@@ -19,6 +19,16 @@ check: install
 
 test: check
 	$(BIN)/pytest -n 2 --dist loadgroup
+
+# The native engine's tests once more, with its C++ compiled to find every wrong access and undefined operation.
+SANITIZED := build/sanitized
+test-native-san: install
+	rm -rf $(SANITIZED) && mkdir -p $(SANITIZED)
+	cp -r mulex sweeps analysis cluster tests setup.py pyproject.toml README.md $(SANITIZED)
+	rm -f $(SANITIZED)/mulex/*.so
+	cd $(SANITIZED) && MULEX_SANITIZE=1 $(CURDIR)/$(BIN)/python setup.py -q build_ext --inplace
+	cd $(SANITIZED) && LD_PRELOAD="$$(g++ -print-file-name=libasan.so) $$(g++ -print-file-name=libubsan.so)" \
+		ASAN_OPTIONS=detect_leaks=0 $(CURDIR)/$(BIN)/python -m pytest -p no:cacheprovider tests/test_native.py
 
 sweep: install
 	$(BIN)/mulex sweep quick --out out/quick

@@ -34,11 +34,15 @@ class BuildEachFileItsWay(build_ext):
 
 def native() -> Pybind11Extension:
     sanitized = SANITIZED if os.environ.get("MULEX_SANITIZE") else []
+    macros = [("MULEX_X86", "1")] if ON_X86 else []
+    if sanitized:  # code for wide registers is put together from narrower ones, so that it runs on more processors
+        INSTRUCTIONS["avx512.cpp"] = INSTRUCTIONS["avx2.cpp"]
+        macros.append(("MULEX_WIDE_ON_AVX2", "1"))
     return Pybind11Extension(
         "mulex._native",
         [f"{FOLDER}/{name}" for name in SOURCES],
         cxx_std=17,
-        define_macros=[("MULEX_X86", "1")] if ON_X86 else [],
+        define_macros=macros,
         extra_compile_args=["-O3", "-Wall", "-Wextra", "-Wno-maybe-uninitialized", *sanitized],
         extra_link_args=sanitized,
         depends=sorted(str(path) for path in Path(FOLDER).iterdir()),

@@ -172,6 +172,16 @@ def test_equal_patches_computed_once_change_last_bits_at_most(case):
     assert full["patches_computed"] == full["patches"] == work["patches"]
 
 
+@pytest.mark.skipif("avx512" not in instruction_sets(), reason="no AVX-512 here; make test-native-san emulates it")
+@pytest.mark.parametrize("case", CASES.values(), ids=CASES)
+def test_wider_registers_give_the_same_bits(case):
+    runs = case.members(2)
+    wide, wide_rows = train(runs, 2, partial(NativeEngine, instructions="avx512"))
+    narrow, rows = train(runs, 2, partial(NativeEngine, instructions="avx2"))
+    assert wide_rows == rows
+    assert_same_arrays(wide.save(), narrow.save())
+
+
 def test_a_policy_that_goes_round_for_ever_is_found_out():
     """The greedy return and length are those of the torch engine, which remembers every stack it met."""
     runs = [Case("epsilon_greedy", GridWorldConfig(time_limit=500)).run(seed=seed) for seed in range(40)]

@@ -26,7 +26,12 @@ std::vector<InstructionSet> instruction_sets() {
 #ifdef MULEX_X86
     __builtin_cpu_init();
     const bool avx2 = __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma");
-    sets.push_back({"avx512", make_avx512, avx2 && __builtin_cpu_supports("avx512f")});
+#ifdef MULEX_WIDE_ON_AVX2
+    const bool avx512 = avx2;
+#else
+    const bool avx512 = avx2 && __builtin_cpu_supports("avx512f");
+#endif
+    sets.push_back({"avx512", make_avx512, avx512});
     sets.push_back({"avx2", make_avx2, avx2});
 #endif
     sets.push_back({"plain", make_plain, true});
