@@ -1,0 +1,104 @@
+"""A headless Chromium, driven by its own debugging protocol: open a page, read its text, take its picture."""
+
+import asyncio
+import base64
+import contextlib
+import json
+import shutil
+import subprocess
+import tempfile
+import time
+from pathlib import Path
+from types import TracebackType
+from typing import Any
+
+import aiohttp
+
+CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
+FLAGS = [
+    "--headless=new",
+    "--no-sandbox",
+    "--disable-gpu",
+    "--disable-quic",
+    "--no-first-run",
+    "--disable-background-networking",
+    "--disable-component-update",
+    "--disable-sync",
+    "--remote-debugging-port=0",
+    "--hide-scrollbars",
+]
+
+
+class Browser:
+    """One page, as long as a block lasts."""
+
+    def __init__(self, width: int = 1500, height: int = 1000) -> None:
+        self._size = {"width": width, "height": height, "deviceScaleFactor": 1, "mobile": False}
+        self._profile = Path(tempfile.mkdtemp(dir="/tmp", prefix="chromium"))
+        self._count = 0
+
+    async def __aenter__(self) -> "Browser":
+        assert CHROMIUM is not None
+        command = [CHROMIUM, *FLAGS, f"--user-data-dir={self._profile}", "about:blank"]
+        self._process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        self._session = aiohttp.ClientSession()
+        self._socket = await self._session.ws_connect(await self._page(), max_msg_size=0)
+        await self._ask("Emulation.setDeviceMetricsOverride", **self._size)
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        await self._session.close()
+        self._process.terminate()
+        self._process.wait(20)
+        shutil.rmtree(self._profile, ignore_errors=True)
+
+    async def _page(self) -> str:
+        """Where the page's debugger listens."""
+        said = self._profile / "DevToolsActivePort"
+        deadline = time.monotonic() + 60
+        while time.monotonic() < deadline:
+            with contextlib.suppress(OSError, IndexError, aiohttp.ClientError, StopIteration):
+                port = said.read_text().splitlines()[0]
+                async with self._session.get(f"http://127.0.0.1:{port}/json") as answer:
+                    pages = await answer.json()
+                return str(next(page["webSocketDebuggerUrl"] for page in pages if page["type"] == "page"))
+            await asyncio.sleep(0.2)
+        raise AssertionError("Chromium did not start")
+
+    async def _ask(self, method: str, **parameters: Any) -> dict[str, Any]:
+        self._count += 1
+        number = self._count
+        await self._socket.send_json({"id": number, "method": method, "params": parameters})
+        while True:
+            answer = json.loads((await self._socket.receive()).data)
+            if answer.get("id") == number:
+                assert "error" not in answer, answer
+                result: dict[str, Any] = answer["result"]
+                return result
+
+    async def set_cookie(self, url: str, name: str, value: str) -> None:
+        await self._ask("Network.setCookie", url=url, name=name, value=value)
+
+    async def text_of(self, url: str, words: list[str], seconds: float = 60) -> str:
+        """Open a page and wait until all these words are on it; gives all that is there to read."""
+        await self._ask("Page.navigate", url=url)
+        deadline = time.monotonic() + seconds
+        text = ""
+        while time.monotonic() < deadline:
+            found = await self._ask("Runtime.evaluate", expression="document.body ? document.body.innerText : ''")
+            text = str(found["result"].get("value", ""))
+            if all(word in text for word in words):
+                return text
+            await asyncio.sleep(0.5)
+        raise AssertionError(f"{url}: {[word for word in words if word not in text]} not found in:\n{text}")
+
+    async def click(self, text: str) -> None:
+        """On the first thing that has exactly this text."""
+        find = f"[...document.querySelectorAll('*')].find(e => e.children.length == 0 && e.textContent == {text!r})"
+        await self._ask("Runtime.evaluate", expression=f"{find}?.click()")
+
+    async def picture(self, path: Path) -> None:
+        taken = await self._ask("Page.captureScreenshot", format="png")
+        path.write_bytes(base64.b64decode(taken["data"]))

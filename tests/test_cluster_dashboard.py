@@ -1,0 +1,62 @@
+"""What a user sees of a sweep in Ray's own dashboard: the job with its metadata, and the packs by name.
+
+MULEX_SLOW_TESTS=1 MULEX_PICTURE=docs/pictures/ray-dashboard.png pytest tests/test_cluster_dashboard.py
+"""
+
+import asyncio
+import json
+import os
+from pathlib import Path
+
+import pytest
+
+from tests.browser import CHROMIUM, Browser
+from tests.cluster_helpers import RayCluster
+from tests.sweep_helpers import Plain, progress, tiny, wait_until, write_spec
+
+pytest_plugins = ["tests.cluster_plugin"]
+pytestmark = [
+    pytest.mark.xdist_group("cluster"),
+    pytest.mark.skipif(not os.environ.get("MULEX_SLOW_TESTS"), reason="takes a minute; set MULEX_SLOW_TESTS=1"),
+    pytest.mark.skipif(CHROMIUM is None, reason="no Chromium here: apt-get install chromium"),
+]
+
+COOKIE = "ray-authentication-token"
+LONG: Plain = {
+    **tiny(training={"iterations": 100_000}, search={"draws": 1, "seeds": 2}, execution={"max_concurrent": None}),
+    "name": "seen",
+}
+
+
+def test_job_metadata_and_packs_are_seen(cluster: RayCluster, tmp_path: Path) -> None:
+    nodes = [cluster.add_node(), cluster.add_node()]
+    cluster.wait_for_nodes(3)
+    out = tmp_path / "out"
+    submit = ("submit", write_spec(tmp_path, LONG), "--address", cluster.url, "--storage", str(out))
+    assert cluster.mulex(*submit).code == 0
+    packs = wait_until(lambda: len(found := progress(out)) == 2 and [pack["pack"] for pack in found], 90, "two packs")
+    (job,) = (job for job in json.loads(cluster.get("/api/jobs/", cluster.token)[1]) if "seen" in job["submission_id"])
+    picture = Path(os.environ.get("MULEX_PICTURE") or tmp_path / "dashboard.png")
+    asyncio.run(look(cluster, job, packs, picture))
+    assert picture.stat().st_size > 10_000
+    import requests
+
+    stop = f"{cluster.url}/api/jobs/{job['submission_id']}/stop"
+    assert requests.post(stop, headers={"Authorization": f"Bearer {cluster.token}"}, timeout=10).ok
+    wait_until(lambda: (out / "checkpoints").exists() and not progress(out), 60, "snapshots of stopped packs")
+    for node in nodes:
+        node.end()
+
+
+async def look(cluster: RayCluster, job: Plain, packs: list[str], picture: Path) -> None:
+    """As a person would: without the token, then with it; the job's page, with its metadata open, and its actors."""
+    async with Browser() as browser:
+        locked = await browser.text_of(f"{cluster.url}/#/jobs", ["oken"])
+        assert job["submission_id"] not in locked
+        await browser.set_cookie(cluster.url, COOKIE, cluster.token)
+        await browser.text_of(f"{cluster.url}/?again#/jobs", [job["submission_id"], "RUNNING", "cluster.cli sweep"])
+        await browser.text_of(f"{cluster.url}/?actors#/actors", ["PackTrainable", *[f"pack {pack}" for pack in packs]])
+        page = f"{cluster.url}/?job#/jobs/{job['job_id']}"
+        text = await browser.text_of(page, [job["submission_id"], "seen", "PackTrainable"])
+        assert f'"runs": "{job["metadata"]["runs"]}"' in text or "User-provided metadata" in text or "etadata" in text
+        await browser.picture(picture)
