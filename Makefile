@@ -2,7 +2,7 @@
 PYTHON ?= python3
 BIN := .venv/bin
 
-.PHONY: install check test test-native-san sweep bench bench-peers chaos pictures clean
+.PHONY: install check test test-slurm test-native-san sweep bench bench-peers chaos pictures clean
 
 install: .venv/installed
 
@@ -29,6 +29,10 @@ test-native-san: install
 	cd $(SANITIZED) && MULEX_SANITIZE=1 $(CURDIR)/$(BIN)/python setup.py -q build_ext --inplace
 	cd $(SANITIZED) && LD_PRELOAD="$$(g++ -print-file-name=libasan.so) $$(g++ -print-file-name=libubsan.so)" \
 		ASAN_OPTIONS=detect_leaks=0 $(CURDIR)/$(BIN)/python -m pytest -p no:cacheprovider tests/test_native.py
+
+test-slurm: install
+	command -v slurmctld >/dev/null || (apt-get update && apt-get install --yes slurm-wlm munge)
+	$(BIN)/python -m tests.slurm
 
 sweep: install
 	$(BIN)/mulex sweep quick --out out/quick
