@@ -76,7 +76,7 @@ def _make(entry: Entry) -> Subject | None:
     try:
         module = importlib.import_module(f"tests.bench.peers.{entry.module}")
     except ModuleNotFoundError as error:
-        print(f"{entry.says} is skipped: there is no {error.name} here (pip install 'mulex[peers]')", flush=True)
+        print(f"{entry.says} is skipped: there is no {error.name} here (make bench-peers installs it)", flush=True)
         return None
     return getattr(module, entry.make)(*entry.arguments)
 
