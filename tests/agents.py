@@ -187,6 +187,25 @@ def naive_target(watch: Watch, update: Update, head: int, p: int, slot: int, n: 
     return total, follow
 
 
+def naive_stack(watch: Watch, p: int, place: int) -> list[list[float]]:
+    """The last frames before a step, oldest first, filled with the first of its episode."""
+    first = place
+    while first > 0 and not watch.steps[first - 1].ended[p]:
+        first -= 1
+    return [watch.steps[max(first, place - back)].before[p].tolist() for back in reversed(range(watch.engine.stack))]
+
+
+def check_stacks(watch: Watch, update: Update, batch: Batch) -> None:
+    """What a batch shows is what was seen: the last frames of the same episode, before and after its steps."""
+    for p, slots in enumerate(batch.slot.tolist()):
+        for b, slot in enumerate(slots):
+            place = watch.place(update, slot)
+            last = place + int(batch.steps[p, b]) - 1
+            after = [*naive_stack(watch, p, last)[1:], watch.steps[last].after[p].tolist()]
+            assert batch.stack[p, b].tolist() == naive_stack(watch, p, place)
+            assert batch.next_stack[p, b].tolist() == after
+
+
 def naive_reward(watch: Watch, update: Update, head: int, p: int, place: int) -> float:
     """What a head is paid for a step: its shares of the task's reward and of the bonuses."""
     run = watch.engine.runs[p]
@@ -213,12 +232,13 @@ def naive_bonus(watch: Watch, update: Update, signal: str, p: int, place: int) -
 
 
 def check_targets(case: Case, iterations: int = 2) -> Watch:
-    """Every target of every update, of all heads and members, against the naive ones."""
+    """Every stack and every target of every update, of all heads and members, against the naive ones."""
     engine = TorchEngine(case.members(3))
     watch = Watch(engine)
     more(engine, iterations)
     for update in watch.updates:
         for source, batch in zip(engine.learner.sources, update.batches, strict=True):
+            check_stacks(watch, update, batch)
             for h in source.heads:
                 expected = [
                     [naive_target(watch, update, h, p, slot, source.n_step) for slot in slots]

@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import mulex.bonus
-from mulex.bonus import PROJECTION, OracleBonus, SimHashBonus, simhash
+from mulex.bonus import PROJECTION, OracleBonus, SimHashBonus, simhash, state_codes
 from mulex.config import GridWorldConfig, GymWorldConfig, HeadConfig
 from mulex.errors import UserError
 from mulex.methods import MULEX, make_run
@@ -144,6 +144,18 @@ def test_simhash_bonus_counts_codes(most, monkeypatch):
     expected = [[1 / math.sqrt(seen[p].count(min(state, 4))) for state in range(6)] for p in range(2)]
     np.testing.assert_array_equal(bonus.value(everything), np.array(expected, dtype=np.float32))
     assert SimHashBonus(1, lambda records: frames[records[:, 0]]).value(everything[:1]).tolist() == [[1.0] * 6]
+
+
+def test_states_of_one_code_are_counted_as_one(monkeypatch):
+    """With codes of three kinds only, so that every kind is met again; kinds are numbered as they are met."""
+    monkeypatch.setattr(mulex.bonus, "simhash", lambda frame: bytes([int(frame.sum()) % 3]))
+    world = build_world("two_rooms", 3)
+    states = len(world.tables.next_state)
+    frames = world.frames(np.arange(states), np.empty((states, 0), dtype=np.int64))
+    kinds = [int(frame.sum()) % 3 for frame in frames]
+    order = list(dict.fromkeys(kinds))
+    assert len(order) == 3
+    assert state_codes(world).tolist() == [order.index(kind) for kind in kinds]
 
 
 def test_loaded_bonuses_go_on_counting():

@@ -4,12 +4,15 @@ import zlib
 
 import numpy as np
 import pytest
+import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import mulex.torch_engine
+from mulex.config import GridWorldConfig
 from mulex.evaluation import Evaluation, Stacks, evaluate
 from mulex.streams import stream_keys
+from mulex.torch_engine import TorchEngine
 from mulex.worlds.interface import GridWorlds
 from mulex.worlds.search import optimal_actions
 from mulex.worlds.world import build_world
@@ -159,8 +162,6 @@ def test_a_stack_begins_with_its_first_frame():
 @pytest.mark.parametrize("ghosts", [0, 1])
 def test_evaluating_leaves_no_trace_in_training(ghosts, monkeypatch):
     """The same run without evaluations learns the same, bit for bit."""
-    from mulex.config import GridWorldConfig
-
     case = Case("mulex", GridWorldConfig(map="two_rooms", room_size=3, ghosts=ghosts, time_limit=25))
     evaluated, _ = train(case.members(2), 2)
     nothing = Evaluation(np.zeros(2), np.zeros(2))
@@ -184,6 +185,23 @@ def test_the_engine_evaluates_the_right_heads_greedily(method):
                 assert row["normalised_return"] == row["eval_return"] / 2
 
 
+@pytest.mark.parametrize("method", ["mulex", "two_task_heads"])
+def test_a_heads_return_is_its_own(method):
+    """In the corridor a head that always goes right earns 1 and one that goes left 0; they differ by member too."""
+    world = GridWorldConfig(map="corridor", room_size=3, time_limit=9)
+    engine = TorchEngine(Case(method, world, training={"body": "mlp", "warm_up": 1000}).members(3))
+    actions = ((1, 3, 1), (3, 1, 1))  # right is 1, left is 3
+    for h, by_member in enumerate(actions):
+        engine.learner.weights[f"head.{h}.out"].zero_()
+        for p, action in enumerate(by_member):
+            engine.learner.weights[f"head.{h}.out.bias"][p, 0] = torch.eye(4)[action]
+    rows = more(engine, 1)[0]
+    assert [row["eval_return"] for row in rows] == [1, 0, 1]
+    if method == "two_task_heads":
+        assert [row["eval_return_first"] for row in rows] == [1, 0, 1]
+        assert [row["eval_return_second"] for row in rows] == [0, 1, 1]
+
+
 class GreedyHead:
     """The greedy policy of one head of one member."""
 
@@ -195,10 +213,22 @@ class GreedyHead:
         return int(self.engine.learner.values(stacks)[self.head, self.p].argmax())
 
 
+def test_a_run_has_the_budget_that_its_settings_name(monkeypatch):
+    """Or half its training steps; and the frames of its stack."""
+    asked = []
+
+    def spying_evaluate(worlds, act, stack, least_steps):
+        asked.append((stack, least_steps))
+        return Evaluation(np.zeros(1), np.zeros(1))
+
+    monkeypatch.setattr(mulex.torch_engine, "evaluate", spying_evaluate)
+    for training in ({"evaluation_steps": 7, "stack": 3}, {}):
+        train([Case("mulex", training=training).run()], 1)
+    assert asked == [(3, 7), (4, 30)]
+
+
 def test_each_evaluation_has_chance_of_its_own():
     """With ghosts, two evaluations of a policy that does not learn differ: they are different episodes."""
-    from mulex.config import GridWorldConfig
-
     world = GridWorldConfig(map="two_rooms", room_size=3, ghosts=1, time_limit=40)
     case = Case("epsilon_greedy", world, training={"warm_up": 10_000, "evaluation_steps": 60})
     engine, rows = train([case.run(seed=seed) for seed in range(4)], 1)

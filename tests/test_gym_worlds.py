@@ -176,10 +176,15 @@ def test_grid_frames_are_shown_with_the_newest_frame_last(ghosts, flat):
     cells = rng.choice(world.ghost_starts, (3, 5, 4, ghosts))
     records = np.concatenate([states, cells], axis=3).astype(worlds.record_dtype)
     into = torch.full((3, 5, *picture_shape(worlds, 4, flat)), -1.0)
-    Sight(worlds, 1 / 255, torch.device("cpu")).show(records, into)
+    Sight(worlds, 0.25, torch.device("cpu")).show(records, into)
     frames = world.frames(states.ravel(), cells.reshape(60, ghosts)).reshape(3, 5, 4, 6, 5)
     expected = frames.reshape(3, 5, 1, 1, -1) if flat else frames.transpose(0, 1, 3, 4, 2)
-    np.testing.assert_allclose(into, expected.astype(np.float32) / 255, rtol=1e-6)
+    np.testing.assert_allclose(into, expected.astype(np.float32) / 4, rtol=1e-6)
+
+
+def test_a_run_sees_by_its_own_scale():
+    engine = TorchEngine([Case("mulex", training={"input_scale": 0.25}).run()])
+    assert engine.learner.sight.scale == 0.25
 
 
 def test_float_observations_are_not_scaled(cart_poles):

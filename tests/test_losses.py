@@ -230,6 +230,67 @@ def test_the_target_network_is_what_bootstraps():
     np.testing.assert_allclose(loss, np.square(expected), rtol=1e-5)
 
 
+def test_heads_are_what_the_settings_say():
+    training = {"flavour": "rainbow", "atoms": 7, "value_limit": 3.0, "loss": "huber"}
+    task, explore = TorchEngine([Case("mulex", training=training).run()]).learner.heads
+    assert task.support.tolist() == [-3.0, -2.0, -1.0, 0.0, 1.0, 2.0, 3.0]
+    assert explore.huber
+    assert not any(head.huber for head in TorchEngine([Case("mulex").run()]).learner.heads)
+
+
+@pytest.mark.parametrize("flavour", FLAVOURS)
+def test_when_it_learns_and_when_the_target_is_copied(flavour, monkeypatch):
+    """Every 5th step after a warm-up of 25; what bootstraps is the network as it was after the latest 17th step."""
+    training = {"flavour": flavour, "warm_up": 25, "update_every": 5, "target_period": 17}
+    engine = TorchEngine(Case("mulex", training=training).members(2))
+    learner, update, seen = engine.learner, engine.learner.update, []
+
+    def spying_update(*given):
+        seen.append((engine.steps, learner.parameters.numpy().copy(), learner.target.numpy().copy()))
+        return update(*given)
+
+    monkeypatch.setattr(learner, "update", spying_update)
+    more(engine, 2)
+    assert [step for step, _, _ in seen] == list(range(30, 121, 5))
+    for step, _, target in seen:
+        copied = (step - 1) // 17 * 17
+        as_it_was = next(parameters for later, parameters, _ in seen if later > copied)
+        np.testing.assert_array_equal(target, as_it_was)
+    assert len({target.tobytes() for _, _, target in seen}) == 7  # as it started, and after 34, 51, ... 119 steps
+
+
+def loss_at(engine: TorchEngine, batches: list[Batch], importance: list[np.ndarray], parameters) -> np.ndarray:
+    """(P,): the sum over heads of each batch's weighted mean loss; the engine is left as it was."""
+    arrays, learner = engine.save(), engine.learner
+    learner.parameters.copy_(parameters)
+    losses = learner.update(batches, importance)
+    engine.load(arrays)
+    weights = {h: weight for s, weight in zip(learner.sources, importance, strict=True) for h in s.heads}
+    return sum((loss.numpy() * weights[h]).mean(axis=1) for h, loss in enumerate(losses))
+
+
+@pytest.mark.parametrize("flavour", FLAVOURS)
+def test_the_gradient_is_that_of_all_heads_losses_together(flavour):
+    """Central differences of the whole loss along the gradient of the body and of each head: one or two batches."""
+    engine = TorchEngine(Case("mulex", training={"flavour": flavour}).members(3))
+    watch = Watch(engine)
+    more(engine, 1)
+    batches, learner = watch.updates[-1].batches, engine.learner
+    rng = np.random.default_rng(0)
+    importance = [rng.random(batch.action.shape, dtype=np.float32) for batch in batches]
+    start = learner.parameters.clone()
+    loss_at(engine, batches, importance, start)
+    gradient = learner.gradient.clone()
+    for part in ("body.", "head.0.", "head.1."):
+        way = torch.zeros_like(gradient)
+        for name, view in learner.shape.views(way).items():
+            if name.startswith(part):
+                view.copy_(learner.shape.views(gradient)[name])
+        size = way.norm(dim=1, keepdim=True)
+        up, down = (loss_at(engine, batches, importance, start + step * way / size) for step in (2e-3, -2e-3))
+        np.testing.assert_allclose((up - down) / 4e-3, size[:, 0].numpy(), rtol=0.05, err_msg=part)
+
+
 def gradient_with(engine: TorchEngine, batches: list[Batch], signal: int, size: float) -> dict[str, np.ndarray]:
     """The gradients of an update in which a signal's rewards are changed; the engine is left as it was."""
     arrays = engine.save()

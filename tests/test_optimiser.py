@@ -7,6 +7,8 @@ import pytest
 import torch
 
 from mulex.optimiser import Adam, RMSProp
+from mulex.torch_engine import TorchEngine
+from tests.agents import Case
 
 RATES = (0.01, 0.5, 2.5e-4)
 GRADIENTS = np.random.default_rng(0).normal(size=(30, 3, 7)) * 10.0 ** np.arange(-3, 4)  # (T, P, N), many sizes
@@ -145,3 +147,18 @@ def test_the_state_is_all_an_optimiser_remembers(make):
         first.step(parameters, torch.tensor(gradient))
         second.step(copy, torch.tensor(gradient))
     assert torch.equal(parameters, copy)
+
+
+@pytest.mark.parametrize(
+    ("name", "flavour", "kind"),
+    [("auto", "dqn", RMSProp), ("auto", "rainbow", Adam), ("rmsprop", "rainbow", RMSProp), ("adam", "dqn", Adam)],
+)
+def test_a_run_has_the_optimiser_that_its_settings_name(name, flavour, kind):
+    """With their constants, none of which is the default here, and with each member's learning rate."""
+    constants = {"rmsprop_decay": 0.7, "rmsprop_epsilon": 1e-3, "adam_epsilon": 1e-2}
+    case = Case("mulex", training=constants | {"optimiser": name, "flavour": flavour})
+    optimiser = TorchEngine([case.run(learning_rate=rate) for rate in RATES]).learner.optimiser
+    assert type(optimiser) is kind
+    assert optimiser.learning_rate[:, 0].tolist() == pytest.approx(RATES)
+    assert optimiser.epsilon == (1e-3 if kind is RMSProp else 1e-2)
+    assert getattr(optimiser, "decay", 0.7) == 0.7

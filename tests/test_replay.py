@@ -7,7 +7,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from mulex import torch_engine
 from mulex.replay import TERMINAL, TRUNCATED, Replay, flags_of
+from mulex.streams import uniforms
+from tests.agents import Case, train
 
 GOES_ON, OVER, LATE = 0, 1, 2  # how a step ends
 
@@ -146,6 +149,23 @@ def test_sampling_is_even():
     counts = np.unique(slots, return_counts=True)[1]
     assert len(counts) == 17
     assert ((counts - 2000) ** 2 / 2000).sum() < 55.6
+
+
+@pytest.mark.parametrize("flavour", ["dqn", "rainbow"])
+def test_no_number_is_drawn_twice(flavour, monkeypatch):
+    """Each update, each source of batches (two with Rainbow) and each member samples by numbers of its own."""
+    drawn = []
+
+    def spying_uniforms(keys, places):
+        drawn.append(uniforms(keys, places))
+        return drawn[-1]
+
+    monkeypatch.setattr(torch_engine, "uniforms", spying_uniforms)
+    engine, _ = train(Case("mulex", training={"flavour": flavour}).members(3), 2)
+    assert len(drawn) == engine.updates * (2 if flavour == "rainbow" else 1)
+    numbers = np.stack(drawn)
+    assert numbers.shape == (len(drawn), 3, 8)
+    assert len(np.unique(numbers)) == numbers.size
 
 
 def test_flags_by_hand():

@@ -11,9 +11,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from mulex.config import ActingConfig, HeadConfig, MethodConfig
+from mulex import torch_engine
+from mulex.config import ActingConfig, GridWorldConfig, HeadConfig, MethodConfig
+from mulex.evaluation import Evaluation
 from mulex.schedule import GREEDY, Schedule, head_probabilities
-from tests.agents import Case
+from mulex.torch_engine import TorchEngine
+from tests.agents import Case, Watch, more, naive_stack, train
 
 STEPS = 100_000
 CHI_SQUARE = {3: 26.0, 9: 40.6, 19: 57.8}  # by degrees of freedom: passed by chance in 1 of 10^5
@@ -152,10 +155,11 @@ def test_members_have_their_own_epsilon():
 
 
 def test_random_steps_do_not_depend_on_who_acts():
-    """The share of random actions is the same in both heads' turns, within 4.5 standard deviations of 0.2."""
+    """It is 0.2 in both heads' turns and where one takes over, within 4.5 standard deviations."""
     acting = drawn([mulex(p_task=0.5, epsilon=0.2)])
-    for head in (0, 1):
-        turns = acting.forced[acting.head == head]
+    takes_over = np.diff(acting.head, axis=0, prepend=acting.head[:1]) != 0
+    for where in (acting.head == 0, acting.head == 1, takes_over):
+        turns = acting.forced[where]
         assert abs((turns != GREEDY).mean() - 0.2) < 4.5 * math.sqrt(0.16 / len(turns))
 
 
@@ -190,10 +194,36 @@ def test_members_schedules_do_not_depend_on_each_other():
     assert not np.array_equal(together.forced[:, 0], together.forced[:, 1])
 
 
+@pytest.mark.parametrize("method", ["mulex", "two_task_heads"])
+def test_the_engine_does_what_the_schedule_says(method, monkeypatch):
+    """A forced action where one is drawn, else the acting head's best for the last frames of the episode."""
+    world = GridWorldConfig(map="two_rooms", room_size=3, time_limit=9)
+    engine = TorchEngine(Case(method, world).members(3))
+    watch, values, asked, chose = Watch(engine), engine.learner.values, {}, set()
+
+    def spying_values(stacks):
+        asked[len(watch.steps)] = stacks.tolist(), values(stacks)
+        return asked[len(watch.steps)][1]
+
+    monkeypatch.setattr(engine.learner, "values", spying_values)
+    monkeypatch.setattr(torch_engine, "evaluate", lambda *rest: Evaluation(np.zeros(3), np.zeros(3)))
+    more(engine, 1)
+    acting = engine.schedule.draw(0, len(watch.steps), np.zeros(3, dtype=np.int64))
+    for place, step in enumerate(watch.steps):
+        for p, (head, forced) in enumerate(zip(acting.head[place], acting.forced[place], strict=True)):
+            if forced != GREEDY:
+                assert step.actions[p] == forced
+                continue
+            stacks, worth = asked[place]
+            assert stacks[p] == naive_stack(watch, p, place)
+            best = worth[:, p].argmax(axis=1)  # (H,)
+            assert step.actions[p] == best[head]
+            chose |= {head} if best[0] != best[1] else set()
+    assert chose == {0, 1}  # each acted where the other would have done something else
+
+
 def test_the_rows_report_each_heads_share():
     """What an engine says is what its schedule drew, and the shares add up to one."""
-    from tests.agents import train
-
     runs = Case("mulex").members(3)
     engine, rows = train(runs, 2)
     schedule, last = schedule_of(runs)

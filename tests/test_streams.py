@@ -5,7 +5,10 @@ import itertools
 import numpy as np
 import pytest
 
+from mulex import streams
+from mulex.config import GridWorldConfig
 from mulex.streams import below, stream_key, stream_keys, uniforms, words
+from tests.agents import Case, train
 
 # The reference SplitMix64 (Steele, Lea, Flood; Vigna's C code) seeded with 1234567.
 REFERENCE_SEED = 1234567
@@ -110,6 +113,24 @@ def test_keys_are_the_same_on_every_machine_and_day():
     found = stream_keys(["other", "run"], "ghost")
     assert found.dtype == np.uint64
     assert found.tolist() == [stream_key("other", "ghost"), GOLDEN_KEY]
+
+
+def test_no_two_parts_of_a_pack_share_a_stream(monkeypatch):
+    """Every member asks for each of its streams once: also no two evaluations are played with the same chance."""
+    asked = []
+
+    def spying_key(owner, purpose):
+        asked.append((owner, purpose))
+        return stream_key(owner, purpose)
+
+    monkeypatch.setattr(streams, "stream_key", spying_key)
+    engine, _ = train(
+        Case("mulex", GridWorldConfig(map="two_rooms", room_size=3, ghosts=1, time_limit=25)).members(3), 2
+    )
+    assert len(set(asked)) == len(asked)
+    purposes = [{purpose for owner, purpose in asked if owner == run} for run in engine.ids]
+    assert purposes[0] == purposes[1] == purposes[2]
+    assert 3 * len(purposes[0]) == len(asked)
 
 
 def test_streams_of_different_keys_are_uncorrelated():

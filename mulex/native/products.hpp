@@ -54,6 +54,33 @@ inline void product_tile(const float* a, const int32_t* a_row, Window window, co
     }
 }
 
+// The same for one row and several blocks of columns at a time: sums that do not wait for each other.
+template <int kBlocks, Store kStore>
+inline void row_product(const float* row, Window window, const float* b, int64_t b_stride, const float* bias,
+                        float* to) {
+    Register sum[kBlocks][kParts];
+    for (int n = 0; n < kBlocks; ++n) {
+        const Block start = bias ? load(bias + n * kLanes) : Block{};
+        for (int i = 0; i < kParts; ++i) sum[n][i] = start.part[i];
+    }
+    for (int s = 0; s < window.segments; ++s, row += window.stride)
+        for (int64_t j = 0; j < window.run; ++j, b += b_stride) {
+            const Register x = splat(row[j]);
+#pragma GCC unroll 8
+            for (int n = 0; n < kBlocks; ++n) {
+                const Block w = load(b + n * kLanes);
+#pragma GCC unroll 4
+                for (int i = 0; i < kParts; ++i) sum[n][i] += x * w.part[i];
+            }
+        }
+    for (int n = 0; n < kBlocks; ++n) {
+        Block out;
+        for (int i = 0; i < kParts; ++i)
+            out.part[i] = kStore == Store::kRelu ? where_positive(sum[n][i], sum[n][i]) : sum[n][i];
+        store(to + n * kLanes, out);
+    }
+}
+
 // d[0..kRows) (16 columns) = the sum over all rows of a[row][0..kRows) times g[row]; `more` goes on from what d has.
 template <int kRows>
 inline void outer_tile(const float* a, const int32_t* a_row, int64_t rows, const float* g, const int32_t* g_row,
@@ -125,6 +152,13 @@ template <Store kStore>
 __attribute__((noinline)) void product(const float* a, const int32_t* a_row, int64_t rows, Window window, const float* b, int64_t b_stride,
                     int64_t blocks, const float* bias, float* c, const int32_t* c_row,
                     const int32_t* c_block = nullptr) {
+    constexpr int kWide = kWidth == 4 ? 2 : 4;  // blocks whose sums fit in the registers
+    if (rows == 1 && blocks % kWide == 0 && kStore != Store::kAdd && !c_block) {
+        for (int64_t n = 0; n < blocks; n += kWide)
+            row_product<kWide, kStore>(a + a_row[0], window, b + n * kLanes, b_stride,
+                                       bias ? bias + n * kLanes : nullptr, c + c_row[0] + n * kLanes);
+        return;
+    }
     for (int64_t n = 0; n < blocks; ++n) {
         float* to = c + (c_block ? c_block[n] : n * kLanes);
         const float* from = bias ? bias + n * kLanes : nullptr;

@@ -153,7 +153,7 @@ public:
         for (int64_t i = 0; i < s_.batch_size; ++i) {
             const int64_t slot = batch.slot[i];
             const int64_t steps = steps_of_return(slot, s_.sources[source].n_step);
-            const int64_t last = (slot + steps - 1) % s_.replay_size;
+            const int64_t last = wrapped(slot + steps - 1);
             batch.action[i] = m_.action[slot];
             gather(slot, s_.stack, &batch.stack[i * size]);
             gather(last, s_.stack - 1, &batch.next_stack[i * size]);
@@ -173,6 +173,9 @@ public:
     }
 
 private:
+    // A slot that may have gone past the end of the ring, by less than its size.
+    int64_t wrapped(int64_t slot) const { return slot < s_.replay_size ? slot : slot - s_.replay_size; }
+
     int64_t even_slot(int source, int64_t update, int64_t i, int64_t low, int64_t high) const {
         const double u = random_uniform(m_.replay_key, first_place(source, update) + static_cast<uint64_t>(i));
         return (low + static_cast<int64_t>(u * static_cast<double>(high - low))) % s_.replay_size;
@@ -199,14 +202,14 @@ private:
 
     int64_t steps_of_return(int64_t slot, int64_t n_step) const {
         int64_t steps = 1;
-        while (steps < n_step && m_.flags[(slot + steps - 1) % s_.replay_size] < kTerminal) ++steps;
+        while (steps < n_step && m_.flags[wrapped(slot + steps - 1)] < kTerminal) ++steps;
         return steps;
     }
 
     float discounted(int64_t h, int64_t slot, int64_t steps) const {
         float total = 0;
         for (int64_t i = steps - 1; i >= 0; --i) {
-            const int64_t at = (slot + i) % s_.replay_size;
+            const int64_t at = wrapped(slot + i);
             float reward = 0;
             for (int64_t k = 0; k < signals_; ++k) reward += signal(k, at) * m_.reward_weights[h * signals_ + k];
             total = total * s_.discount + reward;
@@ -224,7 +227,7 @@ private:
         const int64_t age = m_.flags[slot] & kAge;
         for (int64_t c = 0; c < frames; ++c) {
             const int64_t behind = frames - 1 - c < age ? frames - 1 - c : age;
-            const int64_t at = (slot - behind + s_.replay_size) % s_.replay_size;
+            const int64_t at = wrapped(slot - behind + s_.replay_size);
             for (int64_t d = 0; d < numbers_; ++d) to[c * numbers_ + d] = m_.record.get(at * numbers_ + d);
         }
     }
