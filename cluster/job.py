@@ -10,6 +10,7 @@ from secrets import token_hex
 from typing import Any
 
 from mulex.provenance import git_commit
+from sweeps.commands.validate import summary
 from sweeps.spec import Spec, write_yaml
 
 PACKAGES = ("mulex", "sweeps", "analysis", "cluster")
@@ -35,6 +36,7 @@ def metadata(spec: Spec, storage: str) -> dict[str, str]:
     """What the dashboard and `ray job list` show of it; Ray keeps strings only."""
     packs = len(spec.methods) * len(spec.worlds) * math.ceil(spec.search.draws / spec.execution.draws_per_pack)
     return {
+        "job_name": summary(spec),  # what the dashboard's list of jobs calls it
         "sweep": spec.name,
         "runs": str(spec.run_count),
         "packs": str(packs),

@@ -84,6 +84,10 @@ class Browser:
     async def text_of(self, url: str, words: list[str], seconds: float = 60) -> str:
         """Open a page and wait until all these words are on it; gives all that is there to read."""
         await self._ask("Page.navigate", url=url)
+        return await self.wait_for(words, seconds)
+
+    async def wait_for(self, words: list[str], seconds: float = 60) -> str:
+        """As above, on the page that is open."""
         deadline = time.monotonic() + seconds
         text = ""
         while time.monotonic() < deadline:
@@ -92,12 +96,17 @@ class Browser:
             if all(word in text for word in words):
                 return text
             await asyncio.sleep(0.5)
-        raise AssertionError(f"{url}: {[word for word in words if word not in text]} not found in:\n{text}")
+        raise AssertionError(f"{[word for word in words if word not in text]} not found in:\n{text}")
 
     async def click(self, text: str) -> None:
         """On the first thing that has exactly this text."""
         find = f"[...document.querySelectorAll('*')].find(e => e.children.length == 0 && e.textContent == {text!r})"
         await self._ask("Runtime.evaluate", expression=f"{find}?.click()")
+
+    async def scroll_to(self, text: str) -> None:
+        """So that it is in the upper part of the picture."""
+        find = f"[...document.querySelectorAll('*')].find(e => e.children.length == 0 && e.textContent == {text!r})"
+        await self._ask("Runtime.evaluate", expression=f"{find}?.scrollIntoView()")
 
     async def picture(self, path: Path) -> None:
         taken = await self._ask("Page.captureScreenshot", format="png")

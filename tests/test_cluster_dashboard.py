@@ -50,13 +50,15 @@ def test_job_metadata_and_packs_are_seen(cluster: RayCluster, tmp_path: Path) ->
 
 async def look(cluster: RayCluster, job: Plain, packs: list[str], picture: Path) -> None:
     """As a person would: without the token, then with it; the job's page, with its metadata open, and its actors."""
-    async with Browser() as browser:
+    async with Browser(height=1700) as browser:
         locked = await browser.text_of(f"{cluster.url}/#/jobs", ["oken"])
         assert job["submission_id"] not in locked
         await browser.set_cookie(cluster.url, COOKIE, cluster.token)
-        await browser.text_of(f"{cluster.url}/?again#/jobs", [job["submission_id"], "RUNNING", "cluster.cli sweep"])
+        await browser.text_of(f"{cluster.url}/?again#/jobs", [job["submission_id"], "RUNNING", "seen: 2 methods"])
         await browser.text_of(f"{cluster.url}/?actors#/actors", ["PackTrainable", *[f"pack {pack}" for pack in packs]])
         page = f"{cluster.url}/?job#/jobs/{job['job_id']}"
-        text = await browser.text_of(page, [job["submission_id"], "seen", "PackTrainable"])
-        assert f'"runs": "{job["metadata"]["runs"]}"' in text or "User-provided metadata" in text or "etadata" in text
+        name = '"job_name": "seen: 2 methods x 1 draw x 2 seeds in 1 world = 4 runs"'
+        await browser.text_of(page, [job["submission_id"], "RUNNING", "User-provided metadata", name, "Actor Table"])
+        await browser.click("Actor Table")
+        await browser.wait_for(["PackTrainable", *[f"pack {pack}" for pack in packs]])
         await browser.picture(picture)
