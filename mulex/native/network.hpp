@@ -10,7 +10,7 @@
 namespace mulex {
 namespace {
 
-// A dense layer's weights with columns in whole blocks, and transposed; both made anew when weights have changed.
+// A dense layer's weights with columns in whole blocks, made anew when weights have changed.
 class Dense {
 public:
     void shape(int64_t inputs, int64_t outputs) {
@@ -18,14 +18,11 @@ public:
         outputs_ = outputs;
         if (width() != outputs) weight_.resize(inputs * width());
         bias_.resize(width());
-        turned_.resize(width() * padded(inputs));
     }
     int64_t width() const { return padded(outputs_); }
     int64_t blocks() const { return width() / kLanes; }
     const float* weight() const { return now_; }
     const float* bias() const { return bias_.data(); }
-    const float* turned() const { return turned_.data(); }
-    int64_t turned_stride() const { return padded(inputs_); }
 
     void take(const float* weight, const float* bias) {
         std::memcpy(bias_.data(), bias, static_cast<size_t>(outputs_) * sizeof(float));
@@ -35,12 +32,11 @@ public:
             std::memcpy(&weight_[k * width()], weight + k * outputs_, static_cast<size_t>(outputs_) * sizeof(float));
         now_ = weight_.data();
     }
-    void turn(const float* weight) { transpose(weight, inputs_, outputs_, turned_.data(), turned_stride()); }
 
 private:
     int64_t inputs_ = 0, outputs_ = 0;
     const float* now_ = nullptr;
-    Array<float> weight_, bias_, turned_;
+    Array<float> weight_, bias_;
 };
 
 struct Layer {
@@ -64,6 +60,7 @@ struct Head {
     HeadShape shape;
     Dense hidden, out;
     Array<float> h, d_h, o, d_o;  // (places, width)
+    Array<float> out_turned;      // the output weights, transposed
 };
 
 class Network {
@@ -76,8 +73,16 @@ public:
         for (int64_t i = 0; i < count_; ++i) shape_layer(layers_[i], settings.layers[i]);
         const Layer& last = layers_[count_ - 1];
         features_ = last.positions * last.shape.out_channels;
-        f_.resize(places * features_);
-        d_f_.resize(places * features_);
+        f_.resize(padded(places) * features_);
+        d_f_.resize(padded(places) * features_);
+        d_f_turned_.resize(padded(places) * features_);
+        d_h_turned_.resize(padded(places) * hidden_);
+        feature_row_.resize(features_);
+        weight_row_.resize(features_);
+        for (int64_t k = 0; k < features_; ++k) {
+            feature_row_[k] = static_cast<int32_t>(k * padded(places));
+            weight_row_[k] = static_cast<int32_t>(k * hidden_);
+        }
         for (int64_t i = 0; i < count_; ++i) place_outputs(i);
         for (int64_t h = 0; h < heads_count_; ++h) shape_head(heads_[h], settings.heads[h]);
         const int64_t tables = places * 3;
@@ -159,32 +164,37 @@ public:
     void clear_d_out(int64_t h, int64_t places) {
         std::memset(heads_[h].d_o.data(), 0, static_cast<size_t>(places * heads_[h].out.width()) * sizeof(float));
     }
-    void clear_d_features(int64_t places) {
-        std::memset(d_f_.data(), 0, static_cast<size_t>(places * features_) * sizeof(float));
-    }
+    void clear_d_features() { d_f_turned_.clear(); }
 
-    // The gradients of a head's weights; what its features should have been is added up over heads.
-    void backward_head(const float* p, int64_t h, const int32_t* place, int64_t count, float* gradient) {
+    // The gradients of a head's weights. Its share in the features' gradient is added to those of other heads; it is
+    // made transposed (features x places), because there are fewer places than rows of weights to transpose.
+    void backward_head(const float* p, int64_t h, const int32_t* place, int64_t count, int64_t places,
+                       float* gradient) {
         Head& head = heads_[h];
         const Rows rows = rows_of(head, place, count);
         const int64_t outputs = head.shape.outputs;
         outer(head.h.data(), rows.hidden, count, dense_window(hidden_), head.d_o.data(), rows.out, outputs,
               gradient + head.shape.out_weight);
         row_sums(head.d_o.data(), rows.out, count, outputs, gradient + head.shape.out_bias);
-        head.out.turn(p + head.shape.out_weight);
-        product<Store::kSet>(head.d_o.data(), rows.out, count, dense_window(outputs), head.out.turned(),
-                             head.out.turned_stride(), head.hidden.blocks(), nullptr, head.d_h.data(), rows.hidden);
+        transpose(p + head.shape.out_weight, hidden_, outputs, head.out_turned.data(), head.hidden.width(), outputs);
+        product<Store::kSet>(head.d_o.data(), rows.out, count, dense_window(outputs), head.out_turned.data(),
+                             head.hidden.width(), head.hidden.blocks(), nullptr, head.d_h.data(), rows.hidden);
         for (int64_t i = 0; i < count; ++i)
             through_relu(&head.d_h[rows.hidden[i]], &head.h[rows.hidden[i]], head.hidden.width());
         outer(f_.data(), rows.feature, count, dense_window(features_), head.d_h.data(), rows.hidden, hidden_,
               gradient + head.shape.hidden_weight);
         row_sums(head.d_h.data(), rows.hidden, count, hidden_, gradient + head.shape.hidden_bias);
-        head.hidden.turn(p + head.shape.hidden_weight);
-        product<Store::kAdd>(head.d_h.data(), rows.hidden, count, dense_window(hidden_), head.hidden.turned(),
-                             head.hidden.turned_stride(), features_ / kLanes, nullptr, d_f_.data(), rows.feature);
+        d_h_turned_.clear();
+        for (int64_t i = 0; i < count; ++i)
+            for (int64_t j = 0; j < hidden_; ++j)
+                d_h_turned_[j * padded(places_) + place[i]] = head.d_h[rows.hidden[i] + j];
+        product<Store::kAdd>(p + head.shape.hidden_weight, weight_row_.data(), features_, dense_window(hidden_),
+                             d_h_turned_.data(), padded(places_), padded(places) / kLanes, nullptr,
+                             d_f_turned_.data(), feature_row_.data());
     }
 
     void backward_body(const float* p, int64_t places, float* gradient) {
+        transpose_into_places(places);
         through_relu(d_f_.data(), f_.data(), places * features_);
         for (int64_t i = count_ - 1; i >= 0; --i) {
             Layer& layer = layers_[i];
@@ -220,6 +230,10 @@ private:
             store(d + i, map(load(activation + i), load(d + i), where_positive));
     }
 
+    void transpose_into_places(int64_t places) {
+        transpose(d_f_turned_.data(), features_, padded(places), d_f_.data(), features_, padded(places_));
+    }
+
     static void add_rows(float* to, const float* from, int64_t columns) {
         for (int64_t c = 0; c < columns; c += kLanes)
             store(to + c, map(load(to + c), load(from + c), [](Register x, Register y) { return x + y; }));
@@ -251,7 +265,7 @@ private:
     // Each window's share of what its input should have been is added where the window lay.
     void backward_input(const float* p, Layer& layer, const float* d, int64_t places) {
         const int64_t inputs = layer.window.size(), columns = layer.shape.out_channels;
-        transpose(p + layer.shape.weight, inputs, columns, layer.turned.data(), inputs);
+        transpose(p + layer.shape.weight, inputs, columns, layer.turned.data(), inputs, columns);
         std::memset(layer.d_in.data(), 0, static_cast<size_t>(places * layer.picture) * sizeof(float));
         product<Store::kAdd>(d, layer.rows_out, layer.rows, dense_window(columns), layer.turned.data(), inputs,
                              inputs / kLanes, nullptr, layer.d_in.data(), layer.rows_in, layer.block_offset.data());
@@ -311,14 +325,15 @@ private:
         head.d_h.resize(places_ * head.hidden.width());
         head.o.resize(places_ * head.out.width());
         head.d_o.resize(places_ * head.out.width());
+        head.out_turned.resize(shape.outputs * head.hidden.width());
     }
 
     int64_t places_, hidden_, count_ = 0, heads_count_ = 0, features_ = 0;
     Layer* layers_ = nullptr;
     Head* heads_ = nullptr;
     uint32_t batch_ = 0;
-    Array<float> f_, d_f_;
-    Array<int32_t> rows_, everyone_;
+    Array<float> f_, d_f_, d_f_turned_, d_h_turned_;
+    Array<int32_t> rows_, everyone_, feature_row_, weight_row_;
 };
 
 }  // namespace

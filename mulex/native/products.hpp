@@ -235,14 +235,16 @@ inline void transpose_quads(const float* from, int64_t from_stride, float* to, i
 #endif
 }
 
-// to (columns x to_stride) = from (rows x columns), transposed.
-inline void transpose(const float* from, int64_t rows, int64_t columns, float* to, int64_t to_stride) {
+// to (columns x to_stride) = from (rows x columns, from_stride apart), transposed.
+inline void transpose(const float* from, int64_t rows, int64_t columns, float* to, int64_t to_stride,
+                      int64_t from_stride) {
     const int64_t whole_rows = rows / 4 * 4, whole_columns = columns / 4 * 4;
-    for (int64_t i = 0; i < whole_rows; i += 4)
-        for (int64_t j = 0; j < whole_columns; j += 4)
-            transpose_quads(from + i * columns + j, columns, to + j * to_stride + i, to_stride);
+    for (int64_t j = 0; j < whole_columns; j += 4)
+        for (int64_t i = 0; i < whole_rows; i += 4)
+            transpose_quads(from + i * from_stride + j, from_stride, to + j * to_stride + i, to_stride);
     for (int64_t i = 0; i < rows; ++i)
-        for (int64_t j = i < whole_rows ? whole_columns : 0; j < columns; ++j) to[j * to_stride + i] = from[i * columns + j];
+        for (int64_t j = i < whole_rows ? whole_columns : 0; j < columns; ++j)
+            to[j * to_stride + i] = from[i * from_stride + j];
 }
 
 }  // namespace
