@@ -9,7 +9,7 @@ from pathlib import Path
 import tests.bench
 
 RESULTS = Path("build/bench.json")
-HELPERS = ("__main__", "plain_dqn")
+HELPERS = ("__main__", "plain_dqn", "peers")  # peers: make bench-peers
 
 
 def main(names: list[str]) -> None:
