@@ -2,7 +2,9 @@
 
 import logging
 import os
+import signal
 import tempfile
+import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -45,10 +47,13 @@ def connected(cluster: Cluster) -> Iterator[None]:
     settings: dict[str, Any] = {"log_to_driver": False, "logging_level": logging.CRITICAL}
     if cluster.address is None:
         settings |= {"num_cpus": cluster.cpus, "include_dashboard": cluster.dashboard}
+    hears = signal.getsignal(signal.SIGTERM)
     try:
         context = ray.init(address=cluster.address or "local", **settings)
     except (ConnectionError, ValueError, RuntimeError, AuthenticationError) as error:
         raise UserError(f"--address {cluster.address}: no Ray cluster answers there ({error})") from None
+    if threading.current_thread() is threading.main_thread():
+        signal.signal(signal.SIGTERM, hears)  # Ray's own would end us before any pack leaves a snapshot
     if cluster.dashboard and context.dashboard_url:
         print(f"Ray dashboard: http://{context.dashboard_url} (its token: ray get-auth-token)", flush=True)
     try:

@@ -99,14 +99,11 @@ class Browser:
         raise AssertionError(f"{[word for word in words if word not in text]} not found in:\n{text}")
 
     async def click(self, text: str) -> None:
-        """On the first thing that has exactly this text."""
-        find = f"[...document.querySelectorAll('*')].find(e => e.children.length == 0 && e.textContent == {text!r})"
-        await self._ask("Runtime.evaluate", expression=f"{find}?.click()")
-
-    async def scroll_to(self, text: str) -> None:
-        """So that it is in the upper part of the picture."""
-        find = f"[...document.querySelectorAll('*')].find(e => e.children.length == 0 && e.textContent == {text!r})"
-        await self._ask("Runtime.evaluate", expression=f"{find}?.scrollIntoView()")
+        """On the last thing that has exactly this text of its own, with or without an icon beside it."""
+        own = f"[...e.childNodes].some(n => n.nodeType == 3 && n.textContent.trim() == {text!r})"
+        find = f"[...document.querySelectorAll('*')].filter(e => {own}).at(-1)"
+        clicked = await self._ask("Runtime.evaluate", expression=f"{find}.click()")
+        assert "exceptionDetails" not in clicked, clicked
 
     async def picture(self, path: Path) -> None:
         taken = await self._ask("Page.captureScreenshot", format="png")

@@ -90,8 +90,11 @@ def storing(place: Path) -> dict[str, float]:
             "world": run.world,
             "method": run.method,
             "status": "done",
+            "error": None,
+            "auc": 1.0,
             "draw": run.draw,
             "seed": run.seed,
+            "started_at": datetime.now(UTC),
             "finished_at": datetime.now(UTC),
             "seconds": 1.0,
         }
@@ -147,10 +150,10 @@ def driving() -> dict[str, float]:
 
 def main() -> None:
     """One line of JSON a group."""
-    for measure in (planning, driving):
-        print(json.dumps(measure()), flush=True)
     with tempfile.TemporaryDirectory(prefix="mulex-scale-") as place:
         print(json.dumps(storing(Path(place))), flush=True)
+    for measure in (driving, planning):
+        print(json.dumps(measure()), flush=True)
 
 
 if __name__ == "__main__":

@@ -31,7 +31,7 @@ LONG: Plain = {
 def test_job_metadata_and_packs_are_seen(cluster: RayCluster, tmp_path: Path) -> None:
     nodes = [cluster.add_node(), cluster.add_node()]
     cluster.wait_for_nodes(3)
-    out = tmp_path / "out"
+    out = cluster.place / "sweeps" / "seen"
     submit = ("submit", write_spec(tmp_path, LONG), "--address", cluster.url, "--storage", str(out))
     assert cluster.mulex(*submit).code == 0
     packs = wait_until(lambda: len(found := progress(out)) == 2 and [pack["pack"] for pack in found], 90, "two packs")
@@ -43,14 +43,14 @@ def test_job_metadata_and_packs_are_seen(cluster: RayCluster, tmp_path: Path) ->
 
     stop = f"{cluster.url}/api/jobs/{job['submission_id']}/stop"
     assert requests.post(stop, headers={"Authorization": f"Bearer {cluster.token}"}, timeout=10).ok
-    wait_until(lambda: (out / "checkpoints").exists() and not progress(out), 60, "snapshots of stopped packs")
+    wait_until(lambda: len(list(out.glob("checkpoints/*"))) == 2, 60, "snapshots of both packs")
     for node in nodes:
         node.end()
 
 
 async def look(cluster: RayCluster, job: Plain, packs: list[str], picture: Path) -> None:
     """As a person would: without the token, then with it; the job's page, with its metadata open, and its actors."""
-    async with Browser(height=1700) as browser:
+    async with Browser(height=1420) as browser:
         locked = await browser.text_of(f"{cluster.url}/#/jobs", ["oken"])
         assert job["submission_id"] not in locked
         await browser.set_cookie(cluster.url, COOKIE, cluster.token)
@@ -59,6 +59,8 @@ async def look(cluster: RayCluster, job: Plain, packs: list[str], picture: Path)
         page = f"{cluster.url}/?job#/jobs/{job['job_id']}"
         name = '"job_name": "seen: 2 methods x 1 draw x 2 seeds in 1 world = 4 runs"'
         await browser.text_of(page, [job["submission_id"], "RUNNING", "User-provided metadata", name, "Actor Table"])
-        await browser.click("Actor Table")
+        for section in ("Logs", "Task Timeline (beta)", "Cluster status and autoscaler", "Actor Table"):
+            await browser.click(section)  # closes it, or opens it
         await browser.wait_for(["PackTrainable", *[f"pack {pack}" for pack in packs]])
+        await asyncio.sleep(2)  # sections close and open slowly
         await browser.picture(picture)
