@@ -70,9 +70,9 @@ def test_the_bonuses_and_kept_policies_of_the_shipped_specs():
 def test_the_quick_spec_is_small():
     spec = load_spec(SHIPPED["quick"], "quick")
     assert list(spec.methods) == THREE
-    assert spec.run_count == 24
+    assert spec.run_count == 60
     steps = spec.run_count * spec.training.iterations * spec.training.steps_per_iteration
-    assert steps <= 400_000  # about 65 s on two free cores with the torch engine
+    assert steps <= 1_000_000  # under a minute on two free cores, three with the torch engine
 
 
 @pytest.mark.parametrize("name", SHIPPED)
