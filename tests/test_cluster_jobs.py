@@ -1,17 +1,25 @@
 """A sweep as a job on a head and its nodes, all real: machines die and join, nothing is lost and nothing differs."""
 
 import json
+import os
 import subprocess
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
+import torch
 
+from mulex.errors import UserError
+from mulex.folder import open_folder
+from sweeps.cluster_choice import Cluster
+from sweeps.launch import Interruption, Launch
+from sweeps.trainable import PackTrainable, begin_training
 from tests.cluster_helpers import Node, RayCluster
 from tests.sweep_helpers import (
     Answer,
     Plain,
+    as_spec,
     assert_same_tables,
     plan_of,
     progress,
@@ -28,6 +36,7 @@ pytestmark = pytest.mark.xdist_group("cluster")
 MANY = {"max_concurrent": None, "max_failures": 20, "checkpoint_every": 0.2}
 LONG: Plain = tiny(training={"iterations": 200}, execution=MANY)
 SHORT: Plain = tiny(search={"draws": 1, "seeds": 1}, execution={"max_concurrent": None})
+SLOW = pytest.mark.skipif(not os.environ.get("MULEX_SLOW_TESTS"), reason="takes half a minute; set MULEX_SLOW_TESTS=1")
 CAN_HIDE = subprocess.run(["unshare", "--mount", "true"], capture_output=True, check=False).returncode == 0
 
 
@@ -69,6 +78,7 @@ def nodes(cluster: RayCluster) -> Iterator[list[Node]]:
         node.end()
 
 
+@SLOW
 def test_resources_and_labels_reach_ray(cluster: RayCluster, nodes: list[Node], tmp_path: Path) -> None:
     asked = {"cpus_per_pack": 0.5, "gpus_per_pack": 0.5, "resources": {"licence": 2}, "placement": {"zone": "east"}}
     answer = submit(cluster, {**SHORT, "name": "choosy", "execution": asked}, tmp_path / "out", "--follow")
@@ -104,6 +114,7 @@ def test_a_node_dies_and_another_joins(cluster: RayCluster, nodes: list[Node], t
     assert (job["metadata"]["runs"], job["metadata"]["packs"]) == ("8", "4")
 
 
+@SLOW
 @pytest.mark.skipif(not CAN_HIDE, reason="needs the right to mount a file system, which hides a folder from a node")
 def test_storage_that_a_node_does_not_see_is_refused(cluster: RayCluster, nodes: list[Node], tmp_path: Path) -> None:
     hidden = tmp_path / "hidden"
@@ -117,6 +128,17 @@ def test_storage_that_a_node_does_not_see_is_refused(cluster: RayCluster, nodes:
     assert "use a folder of a shared file system such as NFS, or a URL" in answer.text
     assert "Traceback" not in answer.text
     assert not run_files(hidden / "out")
+
+
+@pytest.mark.skipif(torch.cuda.is_available(), reason="there is a GPU here")
+def test_the_device_reaches_the_worker(tmp_path: Path) -> None:
+    asked = {"device": "cuda", "engine": "torch", "gpus_per_pack": 0.25, "placement": {"zone": "east"}}
+    launch = Launch(as_spec({**SHORT, "execution": asked}), open_folder(tmp_path), Cluster(), Interruption())
+    config = launch._config(launch.plan.packs(list(launch.plan.runs()), 1)[0])
+    request = PackTrainable.default_resource_request(config)
+    assert request.bundles == [{"CPU": 1.0, "GPU": 0.25}]
+    with pytest.raises(UserError, match="'cuda'"):
+        begin_training(config)
 
 
 class TestMistakes:
