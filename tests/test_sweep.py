@@ -324,7 +324,7 @@ class TestStopping:
 
     def test_ctrl_c_leaves_snapshots_and_the_next_launch_goes_on(self, tmp_path: Path) -> None:
         long = tiny(
-            training={"iterations": 50, "steps_per_iteration": 2000},
+            training={"iterations": 250, "steps_per_iteration": 2000},
             search={"draws": 1, "seeds": 1},
             execution={"max_concurrent": 2},
         )
@@ -340,7 +340,7 @@ class TestStopping:
         assert not run_files(out)
         assert not (out / "lease.json").exists()
         reached = {int(path.name[:8]) for path in out.glob("checkpoints/*/*.npz")}
-        assert all(0 < iteration < 50 for iteration in reached)
+        assert all(0 < iteration < 250 for iteration in reached)
         train_alone(long, tmp_path / "alone")
         answer = mulex("resume", str(out))
         assert answer.code == 0, answer.text

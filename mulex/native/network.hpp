@@ -52,8 +52,11 @@ struct Layer {
     const int32_t *rows_in, *rows_out;
     int64_t rows, copies;
     Array<int32_t> some_in, some_out, copy_to, copy_from;
-    Array<uint32_t> met;            // by the number of a patch: in which batch it was last met,
-    Array<int32_t> first;           // and where its result stands
+    struct Met {
+        uint32_t batch;
+        int32_t first;
+    };
+    Array<Met> met;                 // by the number of a patch: the batch it was last met in, and where its result stands
 };
 
 struct Head {
@@ -245,12 +248,12 @@ private:
             const int32_t* id = ids[u] + begin;
             const int32_t *in = &layer.in_row[u * layer.positions], *out = &layer.out_row[u * layer.positions];
             for (int64_t at = 0; at < layer.positions; ++at) {
-                if (layer.met[id[at]] == batch_) {
+                Layer::Met& met = layer.met[id[at]];
+                if (met.batch == batch_) {
                     layer.copy_to[copies] = out[at];
-                    layer.copy_from[copies++] = layer.first[id[at]];
+                    layer.copy_from[copies++] = met.first;
                 } else {
-                    layer.met[id[at]] = batch_;
-                    layer.first[id[at]] = out[at];
+                    met = Layer::Met{batch_, out[at]};
                     layer.some_in[rows] = in[at];
                     layer.some_out[rows++] = out[at];
                 }
@@ -287,7 +290,6 @@ private:
         layer.copy_to.resize(places_ * layer.positions);
         layer.copy_from.resize(places_ * layer.positions);
         layer.met.resize(Patches::kMostNodes);
-        layer.first.resize(Patches::kMostNodes);
         for (int64_t u = 0; u < places_; ++u)
             for (int64_t at = 0; at < layer.positions; ++at) {
                 const int64_t row = at / s.out_cols * s.stride, col = at % s.out_cols * s.stride;

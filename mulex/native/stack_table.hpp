@@ -13,11 +13,10 @@ public:
         numbers_ = numbers;
         most_ = most;
         int64_t slots = 64;
-        while (slots < 4 * most) slots *= 2;
+        while (slots < 2 * most) slots *= 2;
         mask_ = static_cast<uint64_t>(slots - 1);
         keys_.resize(most * numbers);
-        found_.resize(slots);
-        era_.resize(slots);
+        slots_.resize(slots);
         clear();
     }
     int64_t count() const { return count_; }
@@ -26,7 +25,7 @@ public:
     void clear() {
         count_ = 0;
         if (++now_ == 0) {  // once in four thousand million times
-            era_.clear();
+            slots_.clear();
             now_ = 1;
         }
     }
@@ -34,19 +33,28 @@ public:
     // The stack's number; it is new if that equals the count before the call. -1 if it is new and there is no room.
     int32_t find_or_add(const int32_t* stack) {
         uint64_t slot = hash(stack) & mask_;
-        while (era_[slot] == now_) {
-            const int32_t found = found_[slot];
-            if (std::memcmp(&keys_[found * numbers_], stack, bytes()) == 0) return found;
+        while (slots_[slot].era == now_) {
+            const int32_t found = slots_[slot].found;
+            if (equal(&keys_[found * numbers_], stack)) return found;
             slot = (slot + 1) & mask_;
         }
         if (count_ == most_) return -1;
-        era_[slot] = now_;
-        found_[slot] = static_cast<int32_t>(count_);
+        slots_[slot] = Slot{now_, static_cast<int32_t>(count_)};
         std::memcpy(&keys_[count_ * numbers_], stack, bytes());
         return static_cast<int32_t>(count_++);
     }
 
 private:
+    struct Slot {
+        uint32_t era;  // taken if it is the present one
+        int32_t found;
+    };
+
+    bool equal(const int32_t* a, const int32_t* b) const {
+        int32_t differs = 0;
+        for (int64_t i = 0; i < numbers_; ++i) differs |= a[i] ^ b[i];
+        return !differs;
+    }
     size_t bytes() const { return static_cast<size_t>(numbers_) * sizeof(int32_t); }
 
     uint64_t hash(const int32_t* stack) const {
@@ -58,8 +66,8 @@ private:
     int64_t numbers_ = 0, most_ = 0, count_ = 0;
     uint64_t mask_ = 0;
     uint32_t now_ = 0;
-    Array<int32_t> keys_, found_;
-    Array<uint32_t> era_;
+    Array<int32_t> keys_;
+    Array<Slot> slots_;
 };
 
 }  // namespace

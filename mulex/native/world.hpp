@@ -106,6 +106,10 @@ public:
     void draw(const int32_t* stack, float* to, int64_t row) {
         const int64_t numbers = 1 + world_.ghosts, t = world_.glyph;
         const int64_t pixel = flat_ ? 1 : stack_, line = flat_ ? world_.cells_cols * t : row;
+        if (t == 1 && stack_ == 4 && !flat_) {
+            draw_four(stack, to, row);
+            return;
+        }
         for (int c = 0; c < stack_; ++c) {
             const uint8_t* kinds = frame(stack + c * numbers, c);
             float* begin = flat_ ? to + c * cells_ * t * t : to + c;
@@ -131,6 +135,17 @@ private:
                 own[(1 + row) * world_.cells_cols + col] = static_cast<uint8_t>(world_.ghost_kind);
         }
         return own;
+    }
+
+    // The usual case in one go: four frames of one pixel a cell.
+    void draw_four(const int32_t* stack, float* to, int64_t row) {
+        const int64_t numbers = 1 + world_.ghosts;
+        const uint8_t* kinds[4];
+        for (int c = 0; c < 4; ++c) kinds[c] = frame(stack + c * numbers, c);
+        const float* shade = world_.glyphs.data;
+        for (int64_t r = 0, i = 0; r < world_.cells_rows; ++r)
+            for (float *at = to + r * row, *end = at + 4 * world_.cells_cols; at < end; at += 4, ++i)
+                for (int c = 0; c < 4; ++c) at[c] = shade[kinds[c][i]];
     }
 
     void draw_cells(const uint8_t* kinds, float* to, int64_t pixel, int64_t line) const {
