@@ -167,11 +167,10 @@ public:
     void clear_d_out(int64_t h, int64_t places) {
         std::memset(heads_[h].d_o.data(), 0, static_cast<size_t>(places * heads_[h].out.width()) * sizeof(float));
     }
-    void clear_d_features() { d_f_turned_.clear(); }
 
-    // The gradients of a head's weights. Its share in the features' gradient is added to those of other heads; it is
-    // made transposed (features x places), because there are fewer places than rows of weights to transpose.
-    void backward_head(const float* p, int64_t h, const int32_t* place, int64_t count, int64_t places,
+    // The gradients of a head's weights. Its share in the features' gradient is added to those of the heads before it;
+    // it is made transposed (features x places), because there are fewer places than rows of weights to transpose.
+    void backward_head(const float* p, int64_t h, bool first, const int32_t* place, int64_t count, int64_t places,
                        float* gradient) {
         Head& head = heads_[h];
         const Rows rows = rows_of(head, place, count);
@@ -191,9 +190,9 @@ public:
         for (int64_t i = 0; i < count; ++i)
             for (int64_t j = 0; j < hidden_; ++j)
                 d_h_turned_[j * padded(places_) + place[i]] = head.d_h[rows.hidden[i] + j];
-        product<Store::kAdd>(p + head.shape.hidden_weight, weight_row_.data(), features_, dense_window(hidden_),
-                             d_h_turned_.data(), padded(places_), padded(places) / kLanes, nullptr,
-                             d_f_turned_.data(), feature_row_.data());
+        const auto share = first ? product<Store::kSet> : product<Store::kAdd>;
+        share(p + head.shape.hidden_weight, weight_row_.data(), features_, dense_window(hidden_), d_h_turned_.data(),
+              padded(places_), padded(places) / kLanes, nullptr, d_f_turned_.data(), feature_row_.data(), nullptr);
     }
 
     void backward_body(const float* p, int64_t places, float* gradient) {
