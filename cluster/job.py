@@ -9,7 +9,7 @@ from pathlib import Path
 from secrets import token_hex
 from typing import Any
 
-from mulex.provenance import git_commit
+from mulex.provenance import COMMIT, git_commit
 from sweeps.commands.validate import summary
 from sweeps.spec import Spec, write_yaml
 
@@ -27,7 +27,7 @@ def job_request(spec: Spec, storage: str, folder: Path) -> dict[str, Any]:
     return {
         "entrypoint": f"python -m cluster.cli sweep {SPEC} --out {shlex.quote(storage)} --address auto",
         "submission_id": f"{spec.name}-{datetime.now():%Y%m%d-%H%M%S}-{token_hex(2)}",
-        "runtime_env": {"working_dir": str(folder), "env_vars": ENVIRONMENT},
+        "runtime_env": {"working_dir": str(folder), "env_vars": ENVIRONMENT | {COMMIT: git_commit() or ""}},
         "metadata": metadata(spec, storage),
     }
 

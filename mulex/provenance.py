@@ -1,5 +1,6 @@
 """Where, when and by what a run was finished."""
 
+import os
 import platform
 import subprocess
 from datetime import UTC, datetime
@@ -22,9 +23,14 @@ def provenance() -> dict[str, Any]:
     }
 
 
+COMMIT = "MULEX_GIT_COMMIT"  # for copies of a checkout, which do not know it themselves
+
+
 @cache
 def git_commit() -> str | None:
-    """The commit of the checkout that this package runs from, if it is one."""
+    """The commit of the checkout that this package runs from or was copied from, if it is known."""
+    if os.environ.get(COMMIT):
+        return os.environ[COMMIT]
     command = ["git", "-C", str(Path(__file__).parent), "rev-parse", "HEAD"]
     try:
         return subprocess.run(command, capture_output=True, text=True, check=True, timeout=10).stdout.strip()
