@@ -22,12 +22,13 @@ ENVIRONMENT = {
 }
 
 
-def job_request(spec: Spec, storage: str, folder: Path) -> dict[str, Any]:
+def job_request(spec: Spec, storage: str, folder: Path, with_code: bool) -> dict[str, Any]:
     """What Ray's `submit_job` takes; the job's files are in `folder`."""
+    copied = {COMMIT: git_commit() or ""} if with_code else {}
     return {
         "entrypoint": f"python -m cluster.cli sweep {SPEC} --out {shlex.quote(storage)} --address auto",
         "submission_id": f"{spec.name}-{datetime.now():%Y%m%d-%H%M%S}-{token_hex(2)}",
-        "runtime_env": {"working_dir": str(folder), "env_vars": ENVIRONMENT | {COMMIT: git_commit() or ""}},
+        "runtime_env": {"working_dir": str(folder), "env_vars": ENVIRONMENT | copied},
         "metadata": metadata(spec, storage),
     }
 

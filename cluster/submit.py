@@ -37,8 +37,9 @@ def submit(spec_file: Path, address: str, storage: str, overrides: tuple[str, ..
     _check_storage(storage)
     client = JobClient(address)
     with tempfile.TemporaryDirectory(prefix="mulex-job-") as folder:
-        fill(Path(folder), spec, with_code=code == "upload")
-        job = client.submit(job_request(spec, storage, Path(folder)))
+        with_code = code == "upload"
+        fill(Path(folder), spec, with_code)
+        job = client.submit(job_request(spec, storage, Path(folder), with_code))
     click.echo(f"submitted {job}: {summary(spec)}")
     click.echo(f"how it stands: mulex status {storage}")
     click.echo(f"its log:       RAY_AUTH_MODE=token ray job logs --follow --address {address} {job}")
