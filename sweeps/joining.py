@@ -29,7 +29,7 @@ def _is_refused(address: str) -> bool:
     metadata = [("authorization", f"Bearer {token}")] if token else None
     with grpc.insecure_channel(address) as channel:
         try:
-            channel.unary_unary(ALIVE)(b"", timeout=PATIENCE, metadata=metadata)
+            channel.unary_unary(ALIVE)(b"", timeout=PATIENCE, metadata=metadata, wait_for_ready=True)
         except grpc.RpcError as error:
             return bool(error.code() == grpc.StatusCode.UNAUTHENTICATED)
     return False

@@ -50,7 +50,7 @@ def connected(cluster: Cluster) -> Iterator[None]:
     hears = signal.getsignal(signal.SIGTERM)
     try:
         context = ray.init(address=cluster.address or "local", **settings)
-    except (ConnectionError, ValueError, RuntimeError, AuthenticationError) as error:
+    except (OSError, ValueError, RuntimeError, AuthenticationError) as error:
         raise UserError(f"--address {cluster.address}: no Ray cluster answers there ({error})") from None
     if threading.current_thread() is threading.main_thread():
         signal.signal(signal.SIGTERM, hears)  # Ray's own would end us before any pack leaves a snapshot

@@ -34,7 +34,7 @@ pytest_plugins = ["tests.cluster_plugin"]
 pytestmark = pytest.mark.xdist_group("cluster")
 
 MANY = {"max_concurrent": None, "max_failures": 20, "checkpoint_every": 0.2}
-LONG: Plain = tiny(training={"iterations": 200}, execution=MANY)
+LONG: Plain = tiny(training={"iterations": 60, "steps_per_iteration": 2000}, execution=MANY)
 SHORT: Plain = tiny(search={"draws": 1, "seeds": 1}, execution={"max_concurrent": None})
 SLOW = pytest.mark.skipif(not os.environ.get("MULEX_SLOW_TESTS"), reason="takes half a minute; set MULEX_SLOW_TESTS=1")
 CAN_HIDE = subprocess.run(["unshare", "--mount", "true"], capture_output=True, check=False).returncode == 0
