@@ -22,17 +22,17 @@ import resource, sys
 import numpy as np
 from mulex.config import GridWorldConfig, TrainingConfig
 from mulex.methods import make_run
-from mulex.torch_engine import TorchEngine
+from mulex.engines import make_engine
 
 def resident():
     return int(open("/proc/self/statm").read().split()[1]) * resource.getpagesize()
 
 def engine(members, textured):
     world = GridWorldConfig(textured=textured)
-    return TorchEngine([make_run(world, "mulex", TrainingConfig(), seed=seed) for seed in range(members)])
+    return make_engine("auto", "cpu", [make_run(world, "mulex", TrainingConfig(), seed=seed) for seed in range(members)])
 
 members, textured = 4, sys.argv[1] == "textured"
-engine(1, textured).iterate()  # what torch itself takes at its first use is not the pack's
+engine(1, textured).iterate()  # what libraries take at their first use is not the pack's
 before = resident()
 pack = engine(members, textured)
 pack.iterate()

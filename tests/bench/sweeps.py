@@ -32,7 +32,7 @@ methods: {epsilon_greedy: {learning_rate: {log_uniform: [1e-5, 1e-3]}}}
 REAL = """
 name: real
 worlds: {w5: {room_size: 5}}
-training: {iterations: 40}
+training: {iterations: 160}
 search: {draws: 4, seeds: 5}
 methods: {epsilon_greedy: {learning_rate: {log_uniform: [1e-5, 1e-3]}}}
 execution: {checkpoint_every: 1min}
