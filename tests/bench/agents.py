@@ -29,7 +29,8 @@ def resident():
 
 def engine(members, textured):
     world = GridWorldConfig(textured=textured)
-    return make_engine("auto", "cpu", [make_run(world, "mulex", TrainingConfig(), seed=seed) for seed in range(members)])
+    runs = [make_run(world, "mulex", TrainingConfig(), seed=seed) for seed in range(members)]
+    return make_engine("auto", "cpu", runs)
 
 members, textured = 4, sys.argv[1] == "textured"
 engine(1, textured).iterate()  # what libraries take at their first use is not the pack's
