@@ -20,8 +20,12 @@ from tests.sweep_helpers import (
     Answer,
     Plain,
     as_spec,
+    assert_same_tables,
+    plan_of,
+    progress,
     run_files,
     tiny,
+    train_alone,
     wait_until,
     write_spec,
 )
@@ -94,6 +98,25 @@ def placed(cluster: RayCluster) -> list[dict[str, Any]]:
     assert status == 200
     groups = json.loads(text)["data"]["result"]["result"]
     return [bundle for group in groups for bundle in group["bundles"] if bundle["node_id"]]
+
+
+def test_a_node_dies_and_another_joins(cluster: RayCluster, nodes: list[Node], tmp_path: Path) -> None:
+    out = tmp_path / "out"
+    answer = submit(cluster, {**LONG, "name": "calm"}, out, "--set", "name=stormy")
+    assert answer.code == 0, answer.text
+    wait_until(lambda: len(progress(out)) >= 2, what="two packs in training")
+    nodes[0].kill_raylet()
+    nodes.append(cluster.add_node())
+    status = cluster.mulex("status", str(out), "--json")
+    assert json.loads(status.text)["total"] == 8
+    job = ended_job(cluster, "stormy")
+    assert job["status"] == "SUCCEEDED", job["message"]
+    assert sorted(run_files(out)) == sorted(run.run_id for run in plan_of(LONG).runs())
+    assert cluster.mulex("verify", str(out)).code == 0
+    train_alone({**LONG, "name": "stormy"}, tmp_path / "alone")
+    assert_same_tables(out, tmp_path / "alone")
+    assert {"name: stormy", "  draws: 2"} <= set(job["metadata"]["spec"].splitlines())
+    assert (job["metadata"]["runs"], job["metadata"]["packs"]) == ("8", "4")
 
 
 @SLOW
