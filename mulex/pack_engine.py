@@ -1,6 +1,7 @@
 """What all engines share: the parts of a pack, its iterations, its rows, and its complete state as arrays."""
 
 import time
+from abc import ABC, abstractmethod
 from typing import Any
 
 import numpy as np
@@ -30,7 +31,7 @@ class Tally:
         self.updates = 0
 
 
-class PackEngine:
+class PackEngine(ABC):
     """Trains P runs of one shape together, an iteration at a time; how it learns and acts is its subclass's."""
 
     name = ""
@@ -76,25 +77,25 @@ class PackEngine:
         self.iterations += 1
         return self._rows(tally, results, time.perf_counter() - started)
 
+    @abstractmethod
     def weights(self, p: int) -> dict[str, np.ndarray]:
         """The weights of one member, by name."""
-        raise NotImplementedError
 
+    @abstractmethod
     def _train(self, head: np.ndarray, forced: np.ndarray, tally: Tally) -> None:
         """Act and learn through a schedule (T, P)."""
-        raise NotImplementedError
 
+    @abstractmethod
     def _evaluate(self, head: int) -> Evaluation:
         """The greedy returns of a head."""
-        raise NotImplementedError
 
+    @abstractmethod
     def _learned(self) -> dict[str, np.ndarray]:
         """Weights, targets, and what the optimiser remembers."""
-        raise NotImplementedError
 
+    @abstractmethod
     def _learn_again(self, arrays: dict[str, np.ndarray]) -> None:
         """Take what `_learned` gave."""
-        raise NotImplementedError
 
     def _rows(self, tally: Tally, results: dict[str, Evaluation], seconds: float) -> list[Row]:
         return [self._row(p, tally, results, seconds / len(self.runs)) for p in range(len(self.runs))]

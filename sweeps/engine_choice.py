@@ -5,10 +5,10 @@ from sweeps.plan import Family, Plan
 from sweeps.spec import Spec
 
 
-def engine_lines(spec: Spec, plan: Plan) -> list[str]:
+def engine_lines(spec: Spec) -> list[str]:
     """One line an engine: what it trains and why; a spec that asks for what cannot be is refused here."""
     found: dict[tuple[str, str], list[str]] = {}
-    for family in plan.families.values():
+    for family in Plan(spec, {method: [] for method in spec.methods}).families.values():
         found.setdefault(engine_of(spec, family), []).append(f"{family.method} in {family.world_name}")
     if len(found) == 1:
         ((name, why),) = found

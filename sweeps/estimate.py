@@ -38,7 +38,7 @@ def print_estimate(spec: Spec, folder: Folder, cluster: Cluster, console: Consol
         seconds += cost
         size += len(missing) * (BYTES_A_RUN + BYTES_A_ROW * family.training.iterations)
     console.print(table)
-    for line in engine_lines(spec, plan):
+    for line in engine_lines(spec):
         console.print(line, highlight=False, soft_wrap=True)
     hours = seconds * spec.execution.cpus_per_pack / 3600
     console.print(f"{len(wanted)} runs to train, {len(stock.done)} done; about {size / 2**20:.1f} MB of results")

@@ -249,6 +249,16 @@ class TestChoice:
         with pytest.raises(UserError, match=reason):
             choose_engine("native", device, case.run())
 
+    def test_a_sweep_that_asks_for_what_cannot_be_is_refused_before_anything_is_written(self, tmp_path):
+        spec = tmp_path / "spec.yaml"
+        spec.write_text("name: x\nworlds: {a: {id: CartPole-v1}}\nmethods: {epsilon_greedy: {}}\n")
+        command = [sys.executable, "-m", "cluster.cli", "sweep", spec, "--out", tmp_path / "out"]
+        asked = [*command, "--set", "execution.engine=native"]
+        done = subprocess.run(asked, capture_output=True, text=True, check=False)
+        assert done.returncode == 2
+        assert "engine: native cannot train epsilon_greedy in this world: it serves grid worlds only" in done.stderr
+        assert not (tmp_path / "out").exists()
+
     def test_without_the_module_torch_trains(self, monkeypatch):
         monkeypatch.setattr(native_engine, "native", None)
         run = Case("mulex").run()

@@ -64,14 +64,14 @@ def resume(out: str, **cluster: Any) -> None:
 def launch(spec: Spec, folder: Folder, cluster: Cluster) -> None:
     """Train what is missing, show it, and end with the exit code that fits."""
     console = Console()
+    if not cluster.address:  # elsewhere the workers choose, and may be built otherwise
+        for line in engine_lines(spec):
+            console.print(line, highlight=False, soft_wrap=True)
     try:
         with Lease(folder) as lease, Interruption().listening() as interruption:
             for added in freeze_spec(folder, spec):
                 console.print(f"added: {added}", highlight=False, soft_wrap=True)
             launched = Launch(spec, folder, cluster, interruption, lease)
-            if not cluster.address:  # elsewhere the workers choose, and may be built otherwise
-                for line in engine_lines(spec, launched.plan):
-                    console.print(line, highlight=False, soft_wrap=True)
             board = Board(spec, folder)
             with LiveView(board, console, lambda: interruption.asked):
                 ended = launched.run()
