@@ -12,7 +12,7 @@ from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy
 from mulex.errors import UserError
 from mulex.folder import open_folder
 
-PATIENCE = 60.0  # seconds; a node that is too busy to answer is found out by its first pack
+PATIENCE = 20.0  # seconds; a node that is too busy to answer is found out by its first pack
 SPEC = "spec.yaml"
 ADVICE = (
     "a sweep on several nodes needs storage that all of them share: use a folder of a shared file system such as NFS, "

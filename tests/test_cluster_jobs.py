@@ -84,12 +84,24 @@ def test_resources_and_labels_reach_ray(cluster: RayCluster, nodes: list[Node], 
     spec = {**SHORT, "name": "choosy", "execution": asked, "training": LONG["training"]}
     answer = submit(cluster, spec, tmp_path / "out")
     assert answer.code == 0, answer.text
-    east = next(node["node_id"] for node in cluster.alive_nodes() if node["labels"].get("zone") == "east")
+    east = node_of_the_east(cluster)
     found = wait_until(lambda: placed(cluster), what="a pack that has its place")
     assert {bundle["node_id"] for bundle in found} == {east}
     for bundle in found:
         assert bundle["unit_resources"] == {"CPU": 0.5, "GPU": 0.5, "licence": 2.0}
     assert ended_job(cluster, "choosy")["status"] == "SUCCEEDED"
+
+
+def node_of_the_east(cluster: RayCluster) -> str:
+    """The first of `nodes`, as Ray names it."""
+    return next(str(node["node_id"]) for node in cluster.alive_nodes() if node["labels"].get("zone") == "east")
+
+
+def trains_on(cluster: RayCluster, sweep: str, node: str) -> bool:
+    """Whether a pack has a place there; a job that has ended already says what it printed."""
+    job = job_of(cluster, sweep)
+    assert job["status"] in ("PENDING", "RUNNING"), cluster.get(f"/api/jobs/{job['submission_id']}/logs", cluster.token)
+    return node in {bundle["node_id"] for bundle in placed(cluster)}
 
 
 def placed(cluster: RayCluster) -> list[dict[str, Any]]:
@@ -104,7 +116,7 @@ def test_a_node_dies_and_another_joins(cluster: RayCluster, nodes: list[Node], t
     out = tmp_path / "out"
     answer = submit(cluster, {**LONG, "name": "calm"}, out, "--set", "name=stormy")
     assert answer.code == 0, answer.text
-    wait_until(lambda: len(progress(out)) >= 2, what="two packs in training")
+    wait_until(lambda: trains_on(cluster, "stormy", node_of_the_east(cluster)) and progress(out), 120, "a pack there")
     nodes[0].kill_raylet()
     nodes.append(cluster.add_node())
     status = cluster.mulex("status", str(out), "--json")
