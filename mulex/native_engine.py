@@ -12,6 +12,7 @@ from mulex.anatomy import is_rainbow, network_shape, reward_weights, sources_of,
 from mulex.bonus import StateBonus
 from mulex.config import GridWorldConfig, RunConfig
 from mulex.evaluation import Evaluation
+from mulex.network_shape import zeros_on_lines
 from mulex.pack_engine import PackEngine, Tally
 from mulex.streams import stream_keys
 from mulex.worlds.interface import GridWorlds
@@ -60,11 +61,11 @@ class NativeEngine(PackEngine):
         self.shape = network_shape(self.run, self.worlds, self.stack)
         keys = stream_keys(self.ids, "initialisation")
         self.parameters = self.shape.initial(keys, self.run.training.initialisation)
-        self.target = self.parameters.copy()
-        self.gradient = np.zeros_like(self.parameters)
         self.adam = uses_adam(self.run)
-        self.mean = np.zeros_like(self.parameters)
-        self.mean_square = np.zeros_like(self.parameters) if self.adam else np.ones_like(self.parameters)
+        others = [zeros_on_lines(*self.parameters.shape) for _ in range(4)]
+        self.target, self.gradient, self.mean, self.mean_square = others
+        self.target[:] = self.parameters
+        self.mean_square[:] = 0 if self.adam else 1
         self._reward_weights = reward_weights(runs)
         self._world = _world_tables(self.worlds.world, self.run.training.input_scale)
         self._settings = self._make_settings(savings)

@@ -10,6 +10,7 @@ from mulex.errors import UserError
 from mulex.streams import uniforms
 
 ALIGNED = 64  # floats; a member's parameters fill whole vector registers, so its place in a pack changes no rounding
+LINE = 16  # floats of a cache line, where every matrix begins
 
 
 @dataclass(frozen=True)
@@ -63,9 +64,8 @@ class NetworkShape:
             for part, shape in ((name, (inputs, width)), (f"{name}.bias", (1, width))):
                 self.slices[part] = used, shape
                 self.fans[part] = inputs, area * width
-                used += math.prod(shape)
-        self.used = used
-        self.size = -(-used // ALIGNED) * ALIGNED
+                used = _up_to(used + math.prod(shape), LINE)
+        self.size = _up_to(used, ALIGNED)
 
     def _products(self) -> list[tuple[str, int, int, int]]:
         """Name, inputs, outputs and kernel area of each product."""
@@ -86,13 +86,28 @@ class NetworkShape:
 
     def initial(self, keys: np.ndarray, rule: str) -> np.ndarray:
         """(P, size) float32 from the members' initialisation streams: Xavier's or torch's uniform rule."""
-        drawn = 2 * uniforms(keys[:, None], np.arange(self.size)) - 1
-        scale = np.zeros(self.size)
+        flat, drawn = zeros_on_lines(len(keys), self.size), 0
         for name, (start, shape) in self.slices.items():
             fan_in, fan_out = self.fans[name]
             xavier = 0.0 if name.endswith(".bias") else math.sqrt(6 / (fan_in + fan_out))
-            scale[start : start + math.prod(shape)] = xavier if rule == "xavier" else 1 / math.sqrt(fan_in)
-        return (drawn * scale).astype(np.float32)
+            scale = xavier if rule == "xavier" else 1 / math.sqrt(fan_in)
+            count = math.prod(shape)
+            numbers = uniforms(keys[:, None], np.arange(drawn, drawn + count))
+            flat[:, start : start + count] = (2 * numbers - 1) * scale
+            drawn += count
+        return flat
+
+
+def zeros_on_lines(members: int, size: int) -> np.ndarray:
+    """(members, size) float32 that begins at a cache line, which NumPy leaves to chance."""
+    line = LINE * 4
+    memory = np.zeros(members * size * 4 + line, dtype=np.uint8)
+    begin = -memory.ctypes.data % line
+    return memory[begin : begin + members * size * 4].view(np.float32).reshape(members, size)
+
+
+def _up_to(number: int, multiple: int) -> int:
+    return -(-number // multiple) * multiple
 
 
 def layer_shapes(picture: tuple[int, int, int], body: tuple[Convolution, ...], same: bool) -> list[LayerShape]:

@@ -116,9 +116,22 @@ def test_the_papers_sizes():
     shape = NetworkShape((8, 7, 4), BODIES["conv"], False, 64, [4])
     assert [layer.out for layer in shape.layers] == [(6, 5), (4, 3)]
     weights = 9 * 4 * 16 + 16 + 9 * 16 * 32 + 32 + 384 * 64 + 64 + 64 * 4 + 4
-    assert (shape.features, shape.used) == (384, weights)
+    assert shape.features == 384
+    assert sum(math.prod(sizes) for _, sizes in shape.slices.values()) == weights
     assert shape.size % 64 == 0
-    assert 0 <= shape.size - shape.used < 64
+    assert 0 <= shape.size - weights < 128
+
+
+def test_every_matrix_begins_at_a_cache_line_and_none_touches_another():
+    shape = NetworkShape((8, 7, 4), BODIES["conv"], False, 64, [4, 51 * 4])
+    end = 0
+    for start, sizes in shape.slices.values():
+        assert start % 16 == 0
+        assert start >= end
+        end = start + math.prod(sizes)
+    assert end <= shape.size
+    flat = shape.initial(np.arange(3, dtype=np.uint64), "xavier")
+    assert flat.ctypes.data % 64 == 0
 
 
 def test_a_picture_that_is_too_small_is_refused():
