@@ -30,6 +30,18 @@ def median(samples: np.ndarray) -> np.ndarray:
     return _mean_of_ranks(values, (n - 1) // 2, n // 2 + 1)
 
 
+def mean(samples: np.ndarray) -> np.ndarray:
+    """Of all values."""
+    values, n = ordered(samples)
+    return _mean_of_ranks(values, np.zeros_like(n), n)
+
+
+def iqr(samples: np.ndarray) -> np.ndarray:
+    """Interquartile range."""
+    low, high = np.nanquantile(np.atleast_2d(samples), [0.25, 0.75], axis=1)
+    return np.asarray(high - low)
+
+
 def worst_decile(samples: np.ndarray) -> np.ndarray:
     """Mean of the lowest tenth of the values (rounded up)."""
     values, n = ordered(samples)

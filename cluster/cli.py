@@ -16,6 +16,7 @@ COMMANDS = {
     "collect": ("sweeps.commands.check:collect", "Make the two tables from the runs that are there."),
     "verify": ("sweeps.commands.check:verify", "Check every run file, and list what is missing."),
     "stats": ("analysis.commands.stats:stats", "Robustness statistics of a sweep, with intervals."),
+    "claims": ("analysis.commands.claims:claims", "Hold the paper's claims against sweeps."),
     "plot": ("analysis.commands.plot:plot", "Draw the figures of one or more sweeps."),
     "report": ("analysis.commands.report:report", "One self-contained page about one or more sweeps."),
     "starts": ("mulex.commands.starts:starts", "Measure kept policies from every late start state."),

@@ -24,7 +24,7 @@ class Starts:
 
 def compute(tables: Tables) -> Starts:
     """The mean over a method's policies; `steps` is not a number where none of them arrives."""
-    found = [_read(sweep) for sweep in tables.sweeps if sweep.place.exists(TABLE)]
+    found = [read_starts(sweep) for sweep in tables.sweeps if sweep.place.exists(TABLE)]
     if not found:
         raise NotApplicableError(f"starts: no {TABLE} in the sweep; keep policies, then make it with mulex starts DIR")
     starts = pd.concat(found)
@@ -37,7 +37,7 @@ def compute(tables: Tables) -> Starts:
     return Starts(cells.reset_index())
 
 
-def _read(sweep: Sweep) -> pd.DataFrame:
+def read_starts(sweep: Sweep) -> pd.DataFrame:
     table = sweep.place.table(TABLE, lambda name: name in NEEDED)
     check_columns(table.schema, NEEDED, {}, f"{sweep.place}/{TABLE}")
     if not table.num_rows:

@@ -1,0 +1,72 @@
+"""`mulex claims`: which of the paper's claims hold in one's own sweeps."""
+
+import math
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+import click
+
+if TYPE_CHECKING:
+    from analysis.claims import Finding
+    from analysis.evidence import Evidence
+
+HEAD = ("sweep", "draws x seeds", "the paper says", "measured, with its 95 % interval", "verdict")
+
+
+@click.command()
+@click.argument("places", metavar="DIR...", nargs=-1, required=True)
+@click.option("--markdown", is_flag=True, help="As a table for a page.")
+def claims(places: Sequence[str], markdown: bool) -> None:
+    """Hold the paper's claims against sweeps, each against those named as its experiment is.
+
+    A sweep called main-something is judged as main is. A claim is reproduced if the intervals of all its numbers are
+    on its side, not reproduced if one is on the other side, and otherwise there are not enough runs to tell.
+    """
+    from analysis.claims import CLAIMS, findings
+    from analysis.errors import AnalysisError
+    from analysis.tables import load_tables
+
+    loaded = [load_tables([place]) for place in places]
+    names = [tables.sweeps[0].name for tables in loaded]
+    if twice := {name for name in names if names.count(name) > 1}:
+        raise AnalysisError(f"{', '.join(sorted(twice))}: several sweeps have this name, by which claims know them")
+    found = list(findings(dict(zip(names, loaded, strict=True))))
+    if not found:
+        known = ", ".join(dict.fromkeys(claim.experiment for claim in CLAIMS))
+        raise AnalysisError(f"no claim of the paper is about {', '.join(names)}; they are about {known}")
+    rows = [_row(finding) for finding in found]
+    if markdown:
+        click.echo("\n".join(_markdown(rows)))
+    else:
+        _show(rows)
+
+
+def _row(finding: "Finding") -> list[str]:
+    parts = [f"{one.what}: {_number(one)}" for one in finding.evidence]
+    return [finding.sweep, finding.runs, finding.claim.says, "; ".join(parts), finding.verdict]
+
+
+def _number(evidence: "Evidence") -> str:
+    found = evidence.estimate
+    if math.isnan(found.value):
+        return "-"
+    value, low, high = (f"{x:.2f}" if math.isfinite(x) else "never" for x in (found.value, found.low, found.high))
+    side = "above" if evidence.above else "below"
+    return f"{value} [{low}, {high}], claimed {side} {evidence.boundary:g}"
+
+
+def _markdown(rows: list[list[str]]) -> list[str]:
+    lines = [HEAD, ["---"] * len(HEAD), *rows]
+    return ["| " + " | ".join(line) + " |" for line in lines]
+
+
+def _show(rows: list[list[str]]) -> None:
+    from rich.console import Console
+    from rich.table import Table
+
+    table = Table(box=None, header_style="bold", pad_edge=False, padding=(0, 2, 1, 0))
+    for name in HEAD:
+        table.add_column(name)
+    for row in rows:
+        table.add_row(*row)
+    Console().print(table)

@@ -1,0 +1,123 @@
+"""What a claim is measured by: numbers with intervals, each with the side of a boundary that the claim is on."""
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+import pandas as pd
+from scipy.stats import binomtest
+
+from analysis.bootstrap import LEVEL, REPLICATES, generator, interval, resample, take
+from analysis.measures import beats, draw_means
+from analysis.statistics import Estimate
+from analysis.tables import Tables
+
+Measure = Callable[[np.ndarray], np.ndarray]
+FEWEST = 5
+"""Draws below which a percentile interval is narrower than what is known, so nothing is said from it."""
+
+REPRODUCED, NOT_REPRODUCED, TOO_FEW = "reproduced", "not reproduced", "not enough runs"
+
+
+@dataclass(frozen=True)
+class Evidence:
+    """One number behind a claim, which is right if the number is above (or below) the boundary."""
+
+    what: str
+    estimate: Estimate
+    boundary: float
+    above: bool = True
+    draws: int = 10**9
+
+    @property
+    def verdict(self) -> str:
+        """The whole interval must be on one side."""
+        low, high = self.estimate.low, self.estimate.high
+        if self.draws < FEWEST or math.isnan(low) or math.isnan(high):
+            return TOO_FEW
+        if low > self.boundary or high < self.boundary:
+            return REPRODUCED if (low > self.boundary) == self.above else NOT_REPRODUCED
+        return TOO_FEW
+
+
+def judge(evidence: list[Evidence]) -> str:
+    """A claim holds if all its parts do, and falls with any of them."""
+    verdicts = {one.verdict for one in evidence}
+    if NOT_REPRODUCED in verdicts:
+        return NOT_REPRODUCED
+    return REPRODUCED if verdicts == {REPRODUCED} else TOO_FEW
+
+
+@dataclass(frozen=True)
+class Sample:
+    """The scored runs of a method in a world, and which of them each replicate of the bootstrap has."""
+
+    tables: Tables
+    runs: pd.DataFrame
+    rows: np.ndarray  # (B, D, S)
+
+    @property
+    def scores(self) -> np.ndarray:
+        return self.runs["score"].to_numpy()
+
+    @property
+    def draws(self) -> int:
+        return int(self.runs["draw"].nunique())
+
+    @property
+    def flat_rows(self) -> np.ndarray:
+        return self.rows.reshape(len(self.rows), -1)
+
+    def measure(self, measure: Measure) -> tuple[float, np.ndarray]:
+        """Of the scores, and of the scores of every replicate."""
+        return float(measure(self.scores[None])[0]), measure(take(self.scores, self.flat_rows))
+
+    def share(self, holds: np.ndarray) -> tuple[float, np.ndarray]:
+        """Of the runs for which something holds (R,), and by replicate."""
+        return float(holds.mean()), np.nanmean(take(holds.astype(float), self.flat_rows), axis=1)
+
+
+def sample(tables: Tables, world: str, method: str, seed: int = 0) -> Sample | None:
+    """None where no run of the method counts."""
+    runs = tables.scored
+    runs = runs[(runs["world"] == world) & (runs["method"] == method)]
+    if runs.empty:
+        return None
+    return Sample(tables, runs, resample(runs["draw"].to_numpy(), REPLICATES, generator(seed, world, method)))
+
+
+def estimate(value: float, samples: np.ndarray) -> Estimate:
+    """With the samples' 95 % percentile interval."""
+    low, high = interval(samples)
+    return Estimate(value, float(low), float(high))
+
+
+def difference(what: str, measure: Measure, one: Sample, other: Sample) -> Evidence:
+    """By how much one method is above another in some measure of its scores."""
+    (a, many_a), (b, many_b) = one.measure(measure), other.measure(measure)
+    return Evidence(what, estimate(a - b, many_a - many_b), 0.0, draws=min(one.draws, other.draws))
+
+
+def superiority(what: str, one: Sample, other: Sample) -> Evidence:
+    """How often a random draw of one method is above one of another."""
+
+    def means(of: Sample) -> tuple[np.ndarray, np.ndarray]:
+        scores = of.scores
+        return draw_means(of.runs["draw"].to_numpy(), scores)[None], np.nanmean(take(scores, of.rows), axis=2)
+
+    (a, many_a), (b, many_b) = means(one), means(other)
+    found = estimate(float(beats(a, b)[0]), beats(many_a, many_b))
+    return Evidence(what, found, 0.5, draws=min(one.draws, other.draws))
+
+
+def share_of_runs(what: str, holds: np.ndarray, boundary: float, above: bool = True) -> Evidence:
+    """Wilson's interval: a bootstrap of runs that all agree would know no doubt."""
+    found = binomtest(int(holds.sum()), len(holds)).proportion_ci(LEVEL, method="wilson")
+    return Evidence(what, Estimate(float(holds.mean()), found.low, found.high), boundary, above, len(holds))
+
+
+def mean_of(what: str, values: np.ndarray, boundary: float, above: bool, name: str) -> Evidence:
+    """The mean of numbers that are each of a run of its own."""
+    rows = resample(np.arange(len(values)), REPLICATES, generator(0, name)).reshape(REPLICATES, -1)
+    return Evidence(what, estimate(float(values.mean()), values[rows].mean(axis=1)), boundary, above, len(values))

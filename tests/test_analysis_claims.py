@@ -1,0 +1,230 @@
+"""The paper's claims against sweeps made up so that each of them holds, falls, or cannot be told."""
+
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+from click.testing import CliRunner
+
+from analysis.claims import CLAIMS, NEARLY, findings
+from analysis.commands.claims import claims
+from analysis.errors import AnalysisError
+from analysis.evidence import NOT_REPRODUCED, REPRODUCED, TOO_FEW, Evidence, judge, share_of_runs
+from analysis.statistics import Estimate
+from analysis.tables import load_tables
+from tests.analysis_tables import constant_tables, made, write_starts, write_sweep
+
+RNG = np.random.default_rng(0)
+LEVELS = {"epsilon_greedy": 0.2, "additive": 0.4, "mulex": 0.7}
+
+
+def around(middle, draws=12, width=0.02):
+    """Scores of draws with one seed each."""
+    return np.clip(middle + width * RNG.uniform(-1, 1, size=(draws, 1)), 0, 1)
+
+
+def flat_sweep(folder, name, scores):
+    """A sweep of this name with flat curves: {(world, method): scores (draws, seeds)}."""
+    runs, curves = constant_tables(scores)
+    return write_sweep(
+        folder / name, runs.assign(sweep=name, run=name + runs["run"]), curves.assign(run=name + curves["run"])
+    )
+
+
+def three(levels=None, world="w5", width=0.02, **sizes):
+    return {(world, method): around(level, width=width, **sizes) for method, level in (levels or LEVELS).items()}
+
+
+def verdicts(*places):
+    """By what the paper says."""
+    loaded = [load_tables([place]) for place in places]
+    return {found.claim.says: found.verdict for found in findings({t.sweeps[0].name: t for t in loaded})}
+
+
+def one_verdict(says, *places):
+    found = [verdict for text, verdict in verdicts(*places).items() if says in text]
+    assert len(found) == 1
+    return found[0]
+
+
+class TestVerdicts:
+    @pytest.mark.parametrize(
+        ("low", "high", "above", "verdict"),
+        [
+            (0.1, 0.2, True, REPRODUCED),
+            (-0.2, -0.1, True, NOT_REPRODUCED),
+            (-0.1, 0.1, True, TOO_FEW),
+            (0.0, 0.1, True, TOO_FEW),
+            (-0.2, -0.1, False, REPRODUCED),
+            (0.1, 0.2, False, NOT_REPRODUCED),
+            (np.nan, np.nan, True, TOO_FEW),
+        ],
+    )
+    def test_the_whole_interval_is_on_one_side(self, low, high, above, verdict):
+        assert Evidence("x", Estimate((low + high) / 2, low, high), 0.0, above).verdict == verdict
+
+    def test_few_draws_say_nothing(self):
+        assert Evidence("x", Estimate(1, 1, 1), 0.0, draws=4).verdict == TOO_FEW
+        assert Evidence("x", Estimate(1, 1, 1), 0.0, draws=5).verdict == REPRODUCED
+
+    def test_a_claim_needs_all_its_parts(self):
+        holds, falls, open_ = (Evidence("x", Estimate(0, *at), 0.0) for at in ((1, 2), (-2, -1), (-1, 1)))
+        assert judge([holds, holds]) == REPRODUCED
+        assert judge([holds, open_]) == TOO_FEW
+        assert judge([holds, open_, falls]) == NOT_REPRODUCED
+
+    def test_runs_that_all_agree_leave_some_doubt(self):
+        """Wilson's interval of 8 of 8 begins at 8 / (8 + 1.96^2)."""
+        found = share_of_runs("x", np.ones(8, dtype=bool), 0.9).estimate
+        assert (found.value, found.high) == (1.0, pytest.approx(1.0))
+        assert found.low == pytest.approx(8 / (8 + 1.96**2), abs=1e-3)
+
+
+class TestMain:
+    def test_a_clear_sweep(self, tmp_path):
+        place = flat_sweep(tmp_path, "main", three() | {("w5", "additive"): around(0.4, width=0.3)})
+        found = verdicts(place)
+        assert found["The mean over all MuleX runs is higher than Additive's"] == REPRODUCED
+        assert found["MuleX's scores are clearly higher than those of the others"] == REPRODUCED
+        assert found["MuleX's scores are tighter than Additive's"] == REPRODUCED
+
+    def test_a_sweep_that_says_the_opposite(self, tmp_path):
+        turned = {"epsilon_greedy": 0.8, "additive": 0.6}
+        place = flat_sweep(tmp_path, "main", three(turned) | {("w5", "mulex"): around(0.3, width=0.25)})
+        found = verdicts(place)
+        assert found["The mean over all MuleX runs is higher than Additive's"] == NOT_REPRODUCED
+        assert found["MuleX's scores are clearly higher than those of the others"] == NOT_REPRODUCED
+        assert found["MuleX's scores are tighter than Additive's"] == NOT_REPRODUCED
+
+    def test_a_sweep_of_three_draws_says_nothing(self, tmp_path):
+        assert set(verdicts(flat_sweep(tmp_path, "main", three(draws=3))).values()) == {TOO_FEW}
+
+    def test_a_method_that_is_not_there_leaves_its_claims_out(self, tmp_path):
+        place = flat_sweep(tmp_path, "main", {("w5", "mulex"): around(0.5)})
+        assert verdicts(place) == {}
+
+    @pytest.mark.parametrize(("fast", "slow", "verdict"), [(5, 10, REPRODUCED), (10, 5, NOT_REPRODUCED)])
+    def test_the_best_reach_the_top_sooner(self, tmp_path, fast, slow, verdict):
+        place = self.stairs(tmp_path, {"additive": slow, "mulex": fast})
+        assert one_verdict("twice as fast", place) == verdict
+        tables = load_tables([place])
+        found = next(f for f in findings({"main": tables}) if "twice" in f.claim.says).evidence[0].estimate
+        assert found.value == pytest.approx(slow / fast)
+
+    def test_nobody_reaches_the_top(self, tmp_path):
+        place = flat_sweep(tmp_path, "main", three())
+        assert one_verdict("twice as fast", place) == TOO_FEW
+
+    def test_the_other_never_reaches_the_top(self, tmp_path):
+        place = self.stairs(tmp_path, {"additive": 100, "mulex": 5})
+        assert one_verdict("twice as fast", place) == REPRODUCED
+
+    def stairs(self, folder, top_at):
+        """Every run earns nothing, and the ideal from an iteration on."""
+        scores = {("w5", method): around(0.5) for method in top_at}
+        runs, curves = constant_tables(scores, iterations=20)
+        top = curves["iteration"] >= curves["method"].map(top_at)
+        curves = curves.assign(normalised_return=top * (NEARLY + 0.01), eval_return=top * 4.0)
+        return write_sweep(folder / "main", runs.assign(sweep="main"), curves)
+
+    def test_start_states(self, tmp_path):
+        place = made(tmp_path / "main", name="main")
+        assert not [text for text in verdicts(place) if "exit" in text]
+        write_starts(tmp_path / "main", name="main")
+        assert one_verdict("straight to the exit", place) == REPRODUCED
+
+
+class TestOthers:
+    def test_a_head_that_never_acts(self, tmp_path):
+        runs, curves = constant_tables({("w5", "heads"): around(0.5, draws=8)})
+        runs = runs.assign(sweep="acting", p_1=[0.0, 1.0] * 4)
+        acts = curves["draw"] % 2 == 1  # the first head, where p_1 is 1
+        earned = {"eval_return_first": np.where(acts, 3.0, 1.0), "eval_return_second": np.where(acts, 1.0, 3.0)}
+        place = write_sweep(tmp_path / "a", runs, curves.assign(**earned))
+        assert verdicts(place) == {"A head that never acts learns badly": REPRODUCED}
+        turned = dict(zip(earned, reversed(earned.values()), strict=True))
+        place = write_sweep(tmp_path / "b", runs, curves.assign(**turned))
+        assert verdicts(place) == {"A head that never acts learns badly": NOT_REPRODUCED}
+
+    def test_rooms(self, tmp_path):
+        large = {"epsilon_greedy": 0.1, "additive": 0.3, "mulex": 0.6}
+        grown = flat_sweep(tmp_path, "rooms", three() | three(large, "w10") | three(large, "w15"))
+        assert set(verdicts(grown).values()) == {REPRODUCED}
+        assert len(verdicts(grown)) == 2
+        same = flat_sweep(tmp_path / "two", "rooms", three(large) | three(world="w10"))
+        assert verdicts(same) == {"Over ε-greedy, MuleX's median improves as rooms grow": NOT_REPRODUCED}
+
+    def test_hard(self, tmp_path):
+        levels = {"epsilon_greedy": 0.0, "additive": 0.4, "mulex": 0.99}
+        found = flat_sweep(tmp_path, "hard", three(levels, width=0.005, draws=40))
+        assert set(verdicts(found).values()) == {REPRODUCED}
+        fewer = flat_sweep(tmp_path / "fewer", "hard", three(levels, width=0.005, draws=8))
+        assert one_verdict("fails", fewer) == TOO_FEW
+
+    def test_ghost(self, tmp_path):
+        low = {"epsilon_greedy": 0.1, "additive": 0.2, "mulex": 0.3}
+        assert verdicts(flat_sweep(tmp_path, "ghost", three(low))) == {
+            "With a ghost MuleX is best": REPRODUCED,
+            "With a ghost all struggle": REPRODUCED,
+        }
+        assert verdicts(flat_sweep(tmp_path / "high", "ghost", three()))["With a ghost all struggle"] == NOT_REPRODUCED
+
+    def test_textured(self, tmp_path):
+        levels = {"additive": 0.5, "mulex": 0.99}
+        assert (
+            one_verdict("textures", flat_sweep(tmp_path, "textured", three(levels, width=0.005, draws=20)))
+            == REPRODUCED
+        )
+
+    def test_rainbow_needs_main(self, tmp_path):
+        main = flat_sweep(tmp_path, "main", three())
+        better = {"epsilon_greedy": 0.3, "additive": 0.5, "mulex": 0.95}
+        rainbow = flat_sweep(tmp_path, "rainbow", three(better))
+        assert verdicts(rainbow) == {}
+        found = verdicts(main, rainbow)
+        assert found["All methods gain by Rainbow"] == REPRODUCED
+        assert found["By Rainbow MuleX's worst runs gain most"] == REPRODUCED
+        worse = flat_sweep(tmp_path / "worse", "rainbow", three({**better, "additive": 0.3}))
+        assert verdicts(main, worse)["All methods gain by Rainbow"] == NOT_REPRODUCED
+
+
+class TestCommand:
+    def call(self, *arguments):
+        return CliRunner().invoke(claims, [str(argument) for argument in arguments], catch_exceptions=False)
+
+    def test_a_page_has_a_row_for_each_claim_and_sweep(self, tmp_path):
+        places = [flat_sweep(tmp_path, name, three()) for name in ("main", "main-discount-0.99")]
+        lines = self.call(*places, "--markdown").stdout.splitlines()
+        of_main = [claim for claim in CLAIMS if claim.experiment == "main" and "exit" not in claim.says]
+        assert len(lines) == 2 + 2 * len(of_main)
+        assert {line.count("|") for line in lines} == {6}
+        assert "| main-discount-0.99 | 12 x 1 |" in "\n".join(lines)
+        assert "claimed above 0 | reproduced |" in "\n".join(lines)
+
+    def test_a_terminal(self, tmp_path):
+        assert "reproduced" in self.call(flat_sweep(tmp_path, "main", three())).stdout
+
+    def test_sweeps_that_the_paper_does_not_know(self, tmp_path):
+        with pytest.raises(AnalysisError, match="no claim of the paper is about other; they are about main, acting"):
+            self.call(flat_sweep(tmp_path, "other", three()))
+
+    def test_two_sweeps_of_one_name(self, tmp_path):
+        places = [flat_sweep(tmp_path / folder, "main", three()) for folder in ("a", "b")]
+        with pytest.raises(AnalysisError, match="main: several sweeps have this name"):
+            self.call(*places)
+
+
+def test_every_experiment_of_a_claim_is_shipped():
+    shipped = {path.stem for path in Path("sweeps/specs").glob("*.yaml")}
+    assert {claim.experiment for claim in CLAIMS} <= shipped
+
+
+def test_a_diverged_run_counts_and_a_failed_one_does_not(tmp_path):
+    runs, curves = constant_tables(three())
+    runs = runs.assign(sweep="main")
+    runs.loc[runs["method"] == "mulex", "status"] = "failed"
+    kept = curves[curves["method"] != "mulex"]
+    assert verdicts(write_sweep(tmp_path / "a", runs, pd.DataFrame(kept))) == {}
+    runs.loc[runs["method"] == "mulex", "status"] = "diverged"
+    assert len(verdicts(write_sweep(tmp_path / "b", runs, curves))) == 4
