@@ -2,7 +2,7 @@
 PYTHON ?= python3
 BIN := .venv/bin
 
-.PHONY: install check test test-slurm test-native-san sweep bench bench-peers chaos pictures clean
+.PHONY: install check test test-slurm test-native-san sweep results bench bench-peers chaos pictures clean
 
 install: .venv/installed
 
@@ -38,6 +38,10 @@ sweep: install
 	$(BIN)/mulex sweep quick --out out/quick
 	$(BIN)/mulex plot out/quick --figure all
 	$(BIN)/mulex report out/quick
+
+# Every figure and table of docs/results.md again, from the tables in docs/results/.
+results: install
+	$(BIN)/python docs/results/redraw.py
 
 chaos: install
 	$(BIN)/python -m tests.chaos $(or $(N),100)

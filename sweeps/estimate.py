@@ -16,7 +16,8 @@ from sweeps.spec import Spec
 from sweeps.store import take_stock
 from sweeps.view import duration
 
-CALIBRATION = {"torch": (40, 240), "native": (400, 4400)}  # steps of the two calibration iterations
+CALIBRATION = {"torch": (40, 240), "native": (500, 4500)}  # steps of the two calibration iterations
+LIVED = {"torch": 0, "native": 20_000}  # random steps before them: what is met again and again is cheaper there
 BYTES_A_ROW, BYTES_A_RUN = 60, 12_000  # of a run file: measured on curves of 3 to 800 iterations, compressed
 
 
@@ -48,8 +49,9 @@ def print_estimate(spec: Spec, folder: Folder, cluster: Cluster, console: Consol
 def seconds_a_run(spec: Spec, plan: Plan, family: Family, runs: list[PlannedRun]) -> float:
     """Of a run in a pack like those that would be trained: two short iterations tell steps from evaluation."""
     pack = plan.packs(runs, spec.execution.draws_per_pack)[0]
-    short, long = CALIBRATION[engine_of(spec, family)[0]]
-    times = [_time(spec, plan, family, pack.runs, steps) for steps in (short, long)]
+    engine = engine_of(spec, family)[0]
+    short, long = CALIBRATION[engine]
+    times = [_time(spec, plan, family, pack.runs, steps, LIVED[engine]) for steps in (short, long)]
     a_step = max(0.0, (times[1] - times[0]) / (long - short))
     evaluation = max(0.0, times[0] - a_step * short)
     whole = family.run(plan.values[pack.method][pack.runs[0].draw], 0)
@@ -57,14 +59,15 @@ def seconds_a_run(spec: Spec, plan: Plan, family: Family, runs: list[PlannedRun]
     return iteration * family.training.iterations / len(pack.runs)
 
 
-def _time(spec: Spec, plan: Plan, family: Family, runs: tuple[PlannedRun, ...], steps: int) -> float:
-    short = {"steps_per_iteration": steps, "evaluation_steps": 1, "warm_up": 0, "iterations": 2, "replay_size": 5000}
+def _time(spec: Spec, plan: Plan, family: Family, runs: tuple[PlannedRun, ...], steps: int, lived: int) -> float:
+    short = {"steps_per_iteration": steps, "evaluation_steps": 1, "warm_up": lived, "replay_size": lived + 10_000}
     training = family.training.model_copy(update=short)
     brief = Family(family.world_name, family.world, family.method, family.recipe, training)
     members = [brief.run(plan.values[run.method][run.draw], run.seed) for run in runs]
     engine = make_engine(spec.execution.engine, spec.execution.device, members)
     try:
-        engine.iterate()
+        for _ in range(lived // steps + 1):
+            engine.iterate()
         began = time.perf_counter()
         engine.iterate()
         return time.perf_counter() - began
