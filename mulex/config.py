@@ -113,7 +113,7 @@ class TrainingConfig(Settings):
     )
     padding: Shape[Literal["none", "same"]] = chosen("none", "Padding of the convolutions.")
     initialisation: Shape[Literal["xavier", "torch"]] = chosen("xavier", "How weights start (Dopamine: Xavier).")
-    input_scale: Shape[float] = chosen(1 / 255, "What pixels are multiplied by.", gt=0)
+    input_scale: Shape[float] = chosen(4 / 255, "What pixels are multiplied by.", gt=0)
     discount: Shape[float | Literal["scaled"]] = chosen(
         "scaled", "The discount; scaled is 1 - 0.15 / room_size (0.99 in other worlds)."
     )
@@ -127,7 +127,7 @@ class TrainingConfig(Settings):
         "auto", "RMSProp, and Adam for the Rainbow flavour, unless set."
     )
     rmsprop_decay: Shape[float] = chosen(0.95, "Decay of RMSProp's averages.", gt=0, lt=1)
-    rmsprop_epsilon: Shape[float] = chosen(1e-5, "RMSProp's epsilon, inside the square root.", gt=0)
+    rmsprop_epsilon: Shape[float] = chosen(1e-8, "RMSProp's epsilon, inside the square root.", gt=0)
     adam_epsilon: Shape[float] = chosen(1.5e-4, "Adam's epsilon.", gt=0)
     bonus_of: Shape[Literal["left", "entered"]] = chosen("left", "Which state of a transition the bonus is of.")
     bonus_at: Shape[Literal["collection", "replay"]] = chosen("collection", "When the bonus is taken from the counts.")
