@@ -13,6 +13,7 @@ from tests.agents import FLAVOURS, METHOD_NAMES
 
 CORRIDOR = GridWorldConfig(map="corridor", room_size=3)
 DISCOUNT = 0.9
+CALM = {"rmsprop_epsilon": 1e-5, "input_scale": 1 / 255}  # steps that end where the gradient does
 UP, RIGHT, DOWN, LEFT = range(4)
 
 
@@ -50,7 +51,7 @@ def _mean_return(q: np.ndarray, cell: int, first: int, n_step: int) -> float:
 
 def learned_values(method: str, iterations: int, learning_rate: float, **settings: object) -> np.ndarray:
     """(members, cells, actions): the first head's Q-values after random acting in the corridor."""
-    plain = {"steps_per_iteration": 1000, "warm_up": 100, "target_period": 50, "replay_size": 1000, "stack": 1}
+    plain = {"steps_per_iteration": 1000, "warm_up": 100, "target_period": 50, "replay_size": 1000, "stack": 1, **CALM}
     training = TrainingConfig.model_validate(plain | {"discount": DISCOUNT, "value_limit": 2.0} | settings)
     values = {"epsilon": 1.0, "learning_rate": learning_rate}
     engine = TorchEngine([make_run(CORRIDOR, method, training, values, seed) for seed in range(2)])
@@ -180,6 +181,7 @@ def test_cart_pole_is_solved():
         loss="huber",
         initialisation="torch",
         bootstrap_at_time_limit=True,
+        rmsprop_epsilon=1e-5,
     )
     world, values = GymWorldConfig(id="CartPole-v1"), {"learning_rate": 5e-4, "epsilon": 0.02}
     engine = TorchEngine([make_run(world, "epsilon_greedy", training, values, seed) for seed in range(4)])
