@@ -23,7 +23,9 @@ def current_token() -> str | None:
     """What this process shows to a cluster."""
     if os.environ.get(MODE) != "token":
         return None
-    return os.environ.get(TOKEN) or token_path().read_text().strip()
+    if token := os.environ.get(TOKEN):
+        return token
+    return token_path().read_text().strip() if token_path().exists() else None
 
 
 def use_token(make: bool) -> None:

@@ -90,10 +90,15 @@ class TestTheHead:
         assert "joined" not in answer.text
         assert "joined" in run(join, {**cluster.env, "RAY_AUTH_MODE": "token"}).text
 
-    def test_mulex_sweep(self, cluster: RayCluster, stranger: dict[str, str], tmp_path: Path) -> None:
+    @pytest.mark.parametrize(
+        "said", [{}, {"RAY_AUTH_MODE": "token"}], ids=["no word of a token", "a token that is not there"]
+    )
+    def test_mulex_sweep(
+        self, cluster: RayCluster, stranger: dict[str, str], tmp_path: Path, said: dict[str, str]
+    ) -> None:
         spec = write_spec(tmp_path, tiny(search={"draws": 1, "seeds": 1}))
         sweep = ("sweep", spec, "--out", str(tmp_path / "out"), "--address", cluster.address)
-        refused = cluster.mulex(*sweep, env=stranger)
-        assert refused.code == 2
+        refused = cluster.mulex(*sweep, env={**stranger, **said})
+        assert refused.code == 2, refused.text
         assert refused.text.splitlines()[-1].startswith(f"Error: --address {cluster.address}: the cluster asks for its")
         assert "Traceback" not in refused.text

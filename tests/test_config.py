@@ -51,7 +51,7 @@ OTHER_TRAINING = {
     "reward_clip": 1.0,
     "optimiser": "adam",
     "rmsprop_decay": 0.9,
-    "rmsprop_epsilon": 1e-8,
+    "rmsprop_epsilon": 1e-6,
     "adam_epsilon": 1e-8,
     "bonus_of": "entered",
     "bonus_at": "replay",

@@ -65,7 +65,7 @@ class TerminalSession:
 
     def end(self) -> int:
         """The exit code, when the terminal is as it was before."""
-        code = self.process.wait(timeout=20)
+        code = self.process.wait(timeout=60)
         self.read(0.1)
         assert termios.tcgetattr(self.terminal) == self.before
         assert self.written.rfind("\x1b[?1049l") > self.written.rfind("\x1b[?1049h"), "the other screen is still on"
