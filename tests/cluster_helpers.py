@@ -75,7 +75,9 @@ class RayCluster:
         self.home = self.place / "home"
         self.home.mkdir()
         self.nodes: list[Node] = []
-        self.env = {**clean_environment(), "HOME": str(self.home), "RAY_TMPDIR": str(self.place), **(env or {})}
+        path = f"{Path(sys.executable).parent}:{os.environ['PATH']}"  # a job runs the python of its head's PATH
+        own = {"HOME": str(self.home), "RAY_TMPDIR": str(self.place), "PATH": path}
+        self.env = {**clean_environment(), **own, **(env or {})}
         self.node_env = {**self.env, "RAY_AUTH_MODE": "token", "PYTHONPATH": str(self._without_mulex()), **(env or {})}
         made = self.mulex("token")
         assert made.code == 0, made.text

@@ -20,8 +20,12 @@ from mulex.commands.play_terminal import names
 from mulex.worlds.render import map_picture, picture
 from mulex.worlds.world import build_world
 
-# the terminal becomes the new session's own, so that its control-C reaches it
-IN_TERMINAL = "import fcntl, termios; fcntl.ioctl(0, termios.TIOCSCTTY, 0); from cluster.cli import main; main()"
+# The terminal becomes the new session's own, so that its control-C reaches it, also where the tests themselves run in
+# the background and take no notice of it.
+IN_TERMINAL = (
+    "import fcntl, signal, termios; fcntl.ioctl(0, termios.TIOCSCTTY, 0); "
+    "signal.signal(signal.SIGINT, signal.default_int_handler); from cluster.cli import main; main()"
+)
 
 
 class TerminalSession:
