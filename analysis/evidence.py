@@ -8,9 +8,9 @@ import numpy as np
 import pandas as pd
 from scipy.stats import binomtest
 
-from analysis.bootstrap import LEVEL, REPLICATES, generator, interval, resample, take
-from analysis.measures import beats, draw_means
-from analysis.statistics import Estimate
+from analysis.bootstrap import LEVEL, REPLICATES, generator, resample, take
+from analysis.measures import draw_means
+from analysis.statistics import Estimate, estimate, probability_to_beat
 from analysis.tables import Tables
 
 Measure = Callable[[np.ndarray], np.ndarray]
@@ -87,12 +87,6 @@ def sample(tables: Tables, world: str, method: str, seed: int = 0) -> Sample | N
     return Sample(tables, runs, resample(runs["draw"].to_numpy(), REPLICATES, generator(seed, world, method)))
 
 
-def estimate(value: float, samples: np.ndarray) -> Estimate:
-    """With the samples' 95 % percentile interval."""
-    low, high = interval(samples)
-    return Estimate(value, float(low), float(high))
-
-
 def difference(what: str, measure: Measure, one: Sample, other: Sample) -> Evidence:
     """By how much one method is above another in some measure of its scores."""
     (a, many_a), (b, many_b) = one.measure(measure), other.measure(measure)
@@ -103,11 +97,9 @@ def superiority(what: str, one: Sample, other: Sample) -> Evidence:
     """How often a random draw of one method is above one of another."""
 
     def means(of: Sample) -> tuple[np.ndarray, np.ndarray]:
-        scores = of.scores
-        return draw_means(of.runs["draw"].to_numpy(), scores)[None], np.nanmean(take(scores, of.rows), axis=2)
+        return draw_means(of.runs["draw"].to_numpy(), of.scores), np.nanmean(take(of.scores, of.rows), axis=2)
 
-    (a, many_a), (b, many_b) = means(one), means(other)
-    found = estimate(float(beats(a, b)[0]), beats(many_a, many_b))
+    found = probability_to_beat(means(one), means(other))
     return Evidence(what, found, 0.5, draws=min(one.draws, other.draws))
 
 

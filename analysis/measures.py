@@ -93,7 +93,7 @@ def best_rows(scores: np.ndarray) -> np.ndarray:
     return np.argsort(-scores, kind="stable")[:BEST]
 
 
-def first_at_ideal(curves: np.ndarray) -> np.ndarray:
-    """For mean normalised curves (B, T) the first iteration at 1, infinite where there is none."""
-    reached = curves >= 1 - 1e-9
+def first_at_ideal(curves: np.ndarray, share: float = 1.0) -> np.ndarray:
+    """For mean normalised curves (B, T) the first iteration at 1, or at a share of it; infinite where there is none."""
+    reached = curves >= share - 1e-9
     return np.where(reached.any(axis=1), reached.argmax(axis=1) + 1.0, np.inf)

@@ -105,7 +105,7 @@ def compute_statistics(tables: Tables, seed: int = 0, replicates: int = REPLICAT
         means.setdefault(world, {})[method] = (draw_means(runs["draw"].to_numpy(), scores), resampled)
     for world, of_method in means.items():
         for other, one in combinations(of_method, 2):
-            comparisons.append(Comparison(world, one, other, _beats(of_method[one], of_method[other])))
+            comparisons.append(Comparison(world, one, other, probability_to_beat(of_method[one], of_method[other])))
     counts = tables.complete.counts
     return Statistics(tables.score_name, seed, replicates, methods, comparisons, counts, unscored_runs(tables))
 
@@ -122,7 +122,7 @@ def unscored_runs(tables: Tables) -> list[dict[str, Any]]:
 def _method(world: str, method: str, runs: pd.DataFrame, rows: np.ndarray, normalised: np.ndarray) -> MethodStatistics:
     draws, scores = runs["draw"].to_numpy(), runs["score"].to_numpy()
     samples = take(scores, rows).reshape(len(rows), -1)
-    measures = {name: _estimate(float(measure(scores)[0]), measure(samples)) for name, measure in MEASURES.items()}
+    measures = {name: estimate(float(measure(scores)[0]), measure(samples)) for name, measure in MEASURES.items()}
     between, within = variance_parts(draws, scores)
     chosen = best_rows(scores)
     ideal = _to_ideal(scores, normalised, rows) if np.isfinite(normalised).any() else None
@@ -131,14 +131,16 @@ def _method(world: str, method: str, runs: pd.DataFrame, rows: np.ndarray, norma
     return MethodStatistics(world, method, len(runs), n_draws, measures, between, within, ideal, len(chosen), longest)
 
 
-def _estimate(value: float, samples: np.ndarray) -> Estimate:
+def estimate(value: float, samples: np.ndarray) -> Estimate:
+    """With the samples' 95 % percentile interval."""
     low, high = interval(samples)
     return Estimate(value, float(low), float(high))
 
 
-def _beats(one: tuple[np.ndarray, np.ndarray], other: tuple[np.ndarray, np.ndarray]) -> Estimate:
+def probability_to_beat(one: tuple[np.ndarray, np.ndarray], other: tuple[np.ndarray, np.ndarray]) -> Estimate:
+    """How often a draw of one method is above one of another: each is its draws' means (D,), and resampled (B, D)."""
     value = float(beats(one[0][None], other[0][None])[0])
-    return _estimate(value, beats(one[1], other[1]))
+    return estimate(value, beats(one[1], other[1]))
 
 
 def _to_ideal(scores: np.ndarray, normalised: np.ndarray, rows: np.ndarray) -> Estimate:

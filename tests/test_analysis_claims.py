@@ -133,6 +133,9 @@ class TestMain:
         assert not [text for text in verdicts(place) if "exit" in text]
         write_starts(tmp_path / "main", name="main")
         assert one_verdict("straight to the exit", place) == REPRODUCED
+        alone = made(tmp_path / "start_states", name="start_states")
+        write_starts(tmp_path / "start_states", name="start_states")
+        assert one_verdict("straight to the exit", alone) == REPRODUCED
 
 
 class TestOthers:
@@ -154,6 +157,11 @@ class TestOthers:
         assert len(verdicts(grown)) == 2
         same = flat_sweep(tmp_path / "two", "rooms", three(large) | three(world="w10"))
         assert verdicts(same) == {"Over ε-greedy, MuleX's median improves as rooms grow": NOT_REPRODUCED}
+
+    def test_rooms_where_epsilon_greedy_earns_nothing(self, tmp_path):
+        nothing = {("w10", "epsilon_greedy"): np.zeros((12, 1))}
+        place = flat_sweep(tmp_path, "rooms", three() | three(world="w10") | nothing)
+        assert verdicts(place) == {"Over ε-greedy, MuleX's median improves as rooms grow": TOO_FEW}
 
     def test_hard(self, tmp_path):
         levels = {"epsilon_greedy": 0.0, "additive": 0.4, "mulex": 0.99}
@@ -206,7 +214,9 @@ class TestCommand:
         assert "reproduced" in self.call(flat_sweep(tmp_path, "main", three())).stdout
 
     def test_sweeps_that_the_paper_does_not_know(self, tmp_path):
-        with pytest.raises(AnalysisError, match="no claim of the paper is about other; they are about main, acting"):
+        with pytest.raises(
+            AnalysisError, match="no claim of the paper is about other; they are about main, start_states"
+        ):
             self.call(flat_sweep(tmp_path, "other", three()))
 
     def test_two_sweeps_of_one_name(self, tmp_path):

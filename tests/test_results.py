@@ -1,5 +1,6 @@
 """The published results: what the pages say is what the tables beside them give."""
 
+import re
 import runpy
 from pathlib import Path
 
@@ -23,8 +24,6 @@ def test_there_are_results_and_they_are_small() -> None:
 
 
 def test_every_picture_that_a_page_shows_is_there() -> None:
-    import re
-
     for page in [*REDRAW["PAGES"], Path("README.md")]:
         for link in re.findall(r"!\[[^]]*\]\(([^)]+)\)", page.read_text()):
             assert (page.parent / link).is_file(), f"{page}: {link}"

@@ -36,7 +36,7 @@ def claims(places: Sequence[str], markdown: bool) -> None:
         raise AnalysisError(f"no claim of the paper is about {', '.join(names)}; they are about {known}")
     rows = [_row(finding) for finding in found]
     if markdown:
-        click.echo("\n".join(_markdown(rows)))
+        click.echo("\n".join(markdown_table(HEAD, rows)))
     else:
         _show(rows)
 
@@ -55,9 +55,9 @@ def _number(evidence: "Evidence") -> str:
     return f"{value} [{low}, {high}], claimed {side} {evidence.boundary:g}"
 
 
-def _markdown(rows: list[list[str]]) -> list[str]:
-    lines = [HEAD, ["---"] * len(HEAD), *rows]
-    return ["| " + " | ".join(line) + " |" for line in lines]
+def markdown_table(head: Sequence[str], rows: list[list[str]]) -> list[str]:
+    """Its lines."""
+    return ["| " + " | ".join(line) + " |" for line in [head, ["---"] * len(head), *rows]]
 
 
 def _show(rows: list[list[str]]) -> None:

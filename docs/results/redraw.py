@@ -10,7 +10,7 @@ from pathlib import Path
 import numpy as np
 from click.testing import CliRunner
 
-from analysis.commands.claims import claims
+from analysis.commands.claims import claims, markdown_table
 from analysis.commands.plot import plot
 from analysis.evidence import sample
 from analysis.measures import best, iqr, median, worst
@@ -73,7 +73,7 @@ def scores_table() -> list[str]:
             sweep = f"[{Path(place).name}](results/{Path(place).name})"
             rows.append([sweep, world, shown(method), sizes, *numbers, f"{at_ideal.sum()} of {len(runs)}"])
     head = ["sweep", "world", "method", "draws x seeds", "worst", "median", "best", "IQR", "ever at the ideal return"]
-    return table(head, rows)
+    return markdown_table(head, rows)
 
 
 def pilot_table() -> list[str]:
@@ -92,13 +92,9 @@ def pilot_table() -> list[str]:
         order = " > ".join(shown(METHODS[i]) for i in np.argsort(three)[::-1])
         rows.append((float(np.mean(three)), [f"`{arm}`", *words, f"{np.mean(three):.3f}", order]))
     rows.sort(key=lambda row: -row[0])
-    return table(
+    return markdown_table(
         ["arm", *[shown(method) for method in METHODS], "mean", "order of the methods"], [row for _, row in rows]
     )
-
-
-def table(head: list[str], rows: list[list[str]]) -> list[str]:
-    return ["| " + " | ".join(line) + " |" for line in [head, ["---"] * len(head), *rows]]
 
 
 TABLES: dict[str, Callable[[], list[str]]] = {"claims": claims_table, "scores": scores_table, "pilot": pilot_table}
