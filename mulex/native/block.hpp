@@ -37,11 +37,13 @@ inline Register splat(float x) { return x - Register{}; }
 
 inline Block load(const float* from) {
     Block b;
+#pragma GCC unroll 4
     for (int i = 0; i < kParts; ++i) b.part[i] = *reinterpret_cast<const LooseRegister*>(from + i * kWidth);
     return b;
 }
 
 inline void store(float* to, const Block& b) {
+#pragma GCC unroll 4
     for (int i = 0; i < kParts; ++i) *reinterpret_cast<LooseRegister*>(to + i * kWidth) = b.part[i];
 }
 
@@ -66,6 +68,7 @@ inline void store_some(float* to, const Block& b, int count) {
 template <class Function>
 inline Block map(const Block& a, Function f) {
     Block out;
+#pragma GCC unroll 4
     for (int i = 0; i < kParts; ++i) out.part[i] = f(a.part[i]);
     return out;
 }
@@ -73,8 +76,22 @@ inline Block map(const Block& a, Function f) {
 template <class Function>
 inline Block map(const Block& a, const Block& b, Function f) {
     Block out;
+#pragma GCC unroll 4
     for (int i = 0; i < kParts; ++i) out.part[i] = f(a.part[i], b.part[i]);
     return out;
+}
+
+inline Block operator+(const Block& a, const Block& b) {
+    return map(a, b, [](Register x, Register y) { return x + y; });
+}
+
+inline Block operator*(const Block& a, const Block& b) {
+    return map(a, b, [](Register x, Register y) { return x * y; });
+}
+
+// sum + x * w in one rounding, where the processor can.
+inline Block plus_product(const Block& sum, Register x, const Block& w) {
+    return map(sum, w, [x](Register s, Register y) { return s + x * y; });
 }
 
 // x, or zero where a is not above zero. What is no number passes: a run that diverges must be seen to.

@@ -46,7 +46,7 @@ public:
         for (int a = 0; a < actions; ++a) {
             chances(out + a * atoms_);
             Block sum{};
-            for (int64_t z = 0; z < width_; z += kLanes) sum = add(sum, multiply(load(&chance_[z]), load(&support_[z])));
+            for (int64_t z = 0; z < width_; z += kLanes) sum = sum + load(&chance_[z]) * load(&support_[z]);
             to[a] = sum_of(sum);
         }
     }
@@ -74,13 +74,6 @@ public:
     }
 
 private:
-    static Block add(const Block& a, const Block& b) {
-        return map(a, b, [](Register x, Register y) { return x + y; });
-    }
-    static Block multiply(const Block& a, const Block& b) {
-        return map(a, b, [](Register x, Register y) { return x * y; });
-    }
-
     // Softmax of the logits into chance_; gives the logarithm of the sum that they were divided by.
     float chances(const float* logits) {
         const float largest = largest_of(logits, atoms_);
@@ -91,7 +84,7 @@ private:
             store(&chance_[z], e);
         }
         for (int64_t z = atoms_; z < width_; ++z) chance_[z] = 0;
-        for (int64_t z = 0; z < width_; z += kLanes) sum = add(sum, load(&chance_[z]));
+        for (int64_t z = 0; z < width_; z += kLanes) sum = sum + load(&chance_[z]);
         const float total = sum_of(sum), share = 1.0f / total;
         for (int64_t z = 0; z < width_; ++z) chance_[z] *= share;
         return largest + std::log(total);

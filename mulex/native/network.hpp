@@ -238,13 +238,15 @@ private:
 
     static void add_rows(float* to, const float* from, int64_t columns) {
         for (int64_t c = 0; c < columns; c += kLanes)
-            store(to + c, map(load(to + c), load(from + c), [](Register x, Register y) { return x + y; }));
+            store(to + c, load(to + c) + load(from + c));
     }
 
     void take_distinct_rows(Layer& layer, const int32_t* const* ids, int64_t begin, int64_t places) {
         int64_t rows = 0, copies = 0;
         for (int64_t u = 0; u < places; ++u) {
             const int32_t* id = ids[u] + begin;
+            for (int64_t at = 0; u + 1 < places && at < layer.positions; ++at)
+                __builtin_prefetch(&layer.met[ids[u + 1][begin + at]]);
             const int32_t *in = &layer.in_row[u * layer.positions], *out = &layer.out_row[u * layer.positions];
             for (int64_t at = 0; at < layer.positions; ++at) {
                 Layer::Met& met = layer.met[id[at]];

@@ -18,116 +18,85 @@ struct Window {
 
 enum class Store { kSet, kRelu, kAdd };
 
+// The loops over a tile's rows must be unrolled, every one of them: else the sums are kept in memory.
+#define MULEX_UNROLL _Pragma("GCC unroll 16")
+
+template <Store kStore>
+inline void finish(float* to, const Block& sum) {
+    if (kStore == Store::kRelu)
+        store(to, map(sum, [](Register x) { return where_positive(x, x); }));
+    else
+        store(to, kStore == Store::kAdd ? sum + load(to) : sum);
+}
+
 // c[row] (16 columns) = bias + a[row] * b, as Store says.
 template <int kRows, Store kStore>
 inline void product_tile(const float* a, const int32_t* a_row, Window window, const float* b, int64_t b_stride,
                          const float* bias, float* c, const int32_t* c_row) {
-    Register sum[kRows][kParts];
+    Block sum[kRows];
     const float* row[kRows];
     const Block start = bias ? load(bias) : Block{};
-    for (int r = 0; r < kRows; ++r) {
+    MULEX_UNROLL for (int r = 0; r < kRows; ++r) {
         row[r] = a + a_row[r];
-        for (int i = 0; i < kParts; ++i) sum[r][i] = start.part[i];
+        sum[r] = start;
     }
     for (int s = 0; s < window.segments; ++s) {
-        for (int64_t j = 0; j < window.run; ++j) {
+        for (int64_t j = 0; j < window.run; ++j, b += b_stride) {
             const Block w = load(b);
-            b += b_stride;
-#pragma GCC unroll 16
-            for (int r = 0; r < kRows; ++r) {
-                const Register x = splat(row[r][j]);
-#pragma GCC unroll 4
-                for (int i = 0; i < kParts; ++i) sum[r][i] += x * w.part[i];
-            }
+            MULEX_UNROLL for (int r = 0; r < kRows; ++r) sum[r] = plus_product(sum[r], splat(row[r][j]), w);
         }
-        for (int r = 0; r < kRows; ++r) row[r] += window.stride;
+        MULEX_UNROLL for (int r = 0; r < kRows; ++r) row[r] += window.stride;
     }
-    for (int r = 0; r < kRows; ++r) {
-        float* to = c + c_row[r];
-        Block out;
-        for (int i = 0; i < kParts; ++i) out.part[i] = kStore == Store::kRelu ? where_positive(sum[r][i], sum[r][i]) : sum[r][i];
-        if (kStore == Store::kAdd) {
-            const Block old = load(to);
-            for (int i = 0; i < kParts; ++i) out.part[i] += old.part[i];
-        }
-        store(to, out);
-    }
+    MULEX_UNROLL for (int r = 0; r < kRows; ++r) finish<kStore>(c + c_row[r], sum[r]);
 }
 
 // The same for one row and several blocks of columns at a time: sums that do not wait for each other.
 template <int kBlocks, Store kStore>
 inline void row_product(const float* row, Window window, const float* b, int64_t b_stride, const float* bias,
                         float* to) {
-    Register sum[kBlocks][kParts];
-    for (int n = 0; n < kBlocks; ++n) {
-        const Block start = bias ? load(bias + n * kLanes) : Block{};
-        for (int i = 0; i < kParts; ++i) sum[n][i] = start.part[i];
-    }
+    Block sum[kBlocks];
+    MULEX_UNROLL for (int n = 0; n < kBlocks; ++n) sum[n] = bias ? load(bias + n * kLanes) : Block{};
     for (int s = 0; s < window.segments; ++s, row += window.stride)
         for (int64_t j = 0; j < window.run; ++j, b += b_stride) {
             const Register x = splat(row[j]);
-#pragma GCC unroll 8
-            for (int n = 0; n < kBlocks; ++n) {
-                const Block w = load(b + n * kLanes);
-#pragma GCC unroll 4
-                for (int i = 0; i < kParts; ++i) sum[n][i] += x * w.part[i];
-            }
+            MULEX_UNROLL for (int n = 0; n < kBlocks; ++n) sum[n] = plus_product(sum[n], x, load(b + n * kLanes));
         }
-    for (int n = 0; n < kBlocks; ++n) {
-        Block out;
-        for (int i = 0; i < kParts; ++i)
-            out.part[i] = kStore == Store::kRelu ? where_positive(sum[n][i], sum[n][i]) : sum[n][i];
-        store(to + n * kLanes, out);
-    }
+    MULEX_UNROLL for (int n = 0; n < kBlocks; ++n) finish<kStore>(to + n * kLanes, sum[n]);
 }
 
 // d[0..kRows) (16 columns) = the sum over all rows of a[row][0..kRows) times g[row]; `more` goes on from what d has.
 template <int kRows>
 inline void outer_tile(const float* a, const int32_t* a_row, int64_t rows, const float* g, const int32_t* g_row,
                        float* d, int64_t d_stride, int columns, bool more) {
-    Register sum[kRows][kParts] = {};
-    if (more)
-        for (int r = 0; r < kRows; ++r) {
-            const Block old = load_some(d + r * d_stride, columns);
-            for (int i = 0; i < kParts; ++i) sum[r][i] = old.part[i];
-        }
+    Block sum[kRows];
+    MULEX_UNROLL for (int r = 0; r < kRows; ++r) sum[r] = more ? load_some(d + r * d_stride, columns) : Block{};
     for (int64_t m = 0; m < rows; ++m) {
         const float* x = a + a_row[m];
         const Block w = load(g + g_row[m]);
-#pragma GCC unroll 16
-        for (int r = 0; r < kRows; ++r) {
-            const Register left = splat(x[r]);
-#pragma GCC unroll 4
-            for (int i = 0; i < kParts; ++i) sum[r][i] += left * w.part[i];
-        }
+        MULEX_UNROLL for (int r = 0; r < kRows; ++r) sum[r] = plus_product(sum[r], splat(x[r]), w);
     }
-    for (int r = 0; r < kRows; ++r) {
-        Block out;
-        for (int i = 0; i < kParts; ++i) out.part[i] = sum[r][i];
-        store_some(d + r * d_stride, out, columns);
-    }
+    MULEX_UNROLL for (int r = 0; r < kRows; ++r) store_some(d + r * d_stride, sum[r], columns);
 }
+
+#undef MULEX_UNROLL
 
 // Call work.run<R>(first) on tiles of nearly equal height R that cover `rows`.
 template <int kRows, class Work>
-inline void run_tile(int height, int64_t first, Work& work) {
+inline void run_tiles(int64_t height, int64_t first, int64_t tiles, Work& work) {
     if constexpr (kRows > 0) {
         if (height == kRows)
-            work.template run<kRows>(first);
+            for (int64_t t = 0; t < tiles; ++t) work.template run<kRows>(first + t * kRows);
         else
-            run_tile<kRows - 1>(height, first, work);
+            run_tiles<kRows - 1>(height, first, tiles, work);
     }
 }
 
 template <class Work>
 inline void for_tiles(int64_t rows, Work work) {
-    const int64_t tiles = (rows + kTileRows - 1) / kTileRows;
-    int64_t first = 0;
-    for (int64_t t = 0; t < tiles; ++t) {
-        const int64_t height = (rows - first + tiles - t - 1) / (tiles - t);
-        run_tile<kTileRows>(static_cast<int>(height), first, work);
-        first += height;
-    }
+    if (rows <= 0) return;
+    const int64_t tiles = (rows + kTileRows - 1) / kTileRows, height = rows / tiles, higher = rows % tiles;
+    run_tiles<kTileRows>(height + 1, 0, higher, work);
+    run_tiles<kTileRows>(height, higher * (height + 1), tiles - higher, work);
 }
 
 template <Store kStore>
@@ -203,13 +172,12 @@ __attribute__((noinline)) void outer(const float* a, const int32_t* a_row, int64
 
 // sum[0..columns) = the sum over rows of g: the gradient of a bias. Every fourth row has a sum of its own at first.
 inline void row_sums(const float* g, const int32_t* g_row, int64_t rows, int64_t columns, float* sum) {
-    const auto add = [](Register x, Register y) { return x + y; };
     for (int64_t n = 0; n < columns; n += kLanes) {
         Block part[4] = {};
         for (int64_t m = 0; m < rows; m += 4)
             for (int64_t i = 0; i < 4; ++i)
-                if (m + i < rows) part[i] = map(part[i], load(g + g_row[m + i] + n), add);
-        const Block total = map(map(part[0], part[1], add), map(part[2], part[3], add), add);
+                if (m + i < rows) part[i] = part[i] + load(g + g_row[m + i] + n);
+        const Block total = (part[0] + part[1]) + (part[2] + part[3]);
         store_some(sum + n, total, static_cast<int>(columns - n < kLanes ? columns - n : kLanes));
     }
 }

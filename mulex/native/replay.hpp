@@ -26,7 +26,7 @@ public:
             slot /= kFanout;
             const float* family = &member_.priorities[level - 1][slot * kFanout];
             Block low = load(family), high = load(family + kLanes);
-            member_.priorities[level][slot] = sum_of(map(low, high, [](Register x, Register y) { return x + y; }));
+            member_.priorities[level][slot] = sum_of(low + high);
         }
     }
 
@@ -140,6 +140,7 @@ public:
         for (int64_t i = 0; i < s_.batch_size; ++i) {
             const int64_t slot = even_slot(source, update, i, low, high);
             const int64_t first = slot >= 3 ? slot - 3 : 0;
+            asm volatile("");  // else GCC takes this for a function without effects and drops it
             __builtin_prefetch(static_cast<char*>(m_.record.data) + first * numbers_ * bytes);
             __builtin_prefetch(static_cast<char*>(m_.next_record.data) + slot * numbers_ * bytes);
             __builtin_prefetch(&m_.action[slot]);
