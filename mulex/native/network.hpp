@@ -179,6 +179,7 @@ public:
               gradient + head.shape.out_weight);
         row_sums(head.d_o.data(), rows.out, count, outputs, gradient + head.shape.out_bias);
         transpose(p + head.shape.out_weight, hidden_, outputs, head.out_turned.data(), head.hidden.width(), outputs);
+        head.d_h.clear();
         product<Store::kSet>(head.d_o.data(), rows.out, count, dense_window(outputs), head.out_turned.data(),
                              head.hidden.width(), head.hidden.blocks(), nullptr, head.d_h.data(), rows.hidden);
         for (int64_t i = 0; i < count; ++i)
@@ -186,10 +187,7 @@ public:
         outer(f_.data(), rows.feature, count, dense_window(features_), head.d_h.data(), rows.hidden, hidden_,
               gradient + head.shape.hidden_weight);
         row_sums(head.d_h.data(), rows.hidden, count, hidden_, gradient + head.shape.hidden_bias);
-        d_h_turned_.clear();
-        for (int64_t i = 0; i < count; ++i)
-            for (int64_t j = 0; j < hidden_; ++j)
-                d_h_turned_[j * padded(places_) + place[i]] = head.d_h[rows.hidden[i] + j];
+        transpose(head.d_h.data(), padded(places), hidden_, d_h_turned_.data(), padded(places_), head.hidden.width());
         const auto share = first ? product<Store::kSet> : product<Store::kAdd>;
         share(p + head.shape.hidden_weight, weight_row_.data(), features_, dense_window(hidden_), d_h_turned_.data(),
               padded(places_), padded(places) / kLanes, nullptr, d_f_turned_.data(), feature_row_.data(), nullptr);
@@ -325,7 +323,7 @@ private:
         head.hidden.shape(features_, hidden_);
         head.out.shape(hidden_, shape.outputs);
         head.h.resize(places_ * head.hidden.width());
-        head.d_h.resize(places_ * head.hidden.width());
+        head.d_h.resize(padded(places_) * head.hidden.width());
         head.o.resize(places_ * head.out.width());
         head.d_o.resize(places_ * head.out.width());
         head.out_turned.resize(shape.outputs * head.hidden.width());

@@ -24,17 +24,19 @@ inline Register square_root(Register x) {
 #endif
 }
 
+inline LooseRegister& at(float* x) { return *reinterpret_cast<LooseRegister*>(x); }
+
 // TensorFlow's centred RMSProp: epsilon inside the square root.
 inline void rmsprop(const Settings& s, Member& m) {
     const float keep = s.decay, fresh = 1 - s.decay, epsilon = s.epsilon, rate = m.learning_rate;
-    for (int64_t i = 0; i < s.parameters; i += kWidth) {
-        auto at = [i](Span<float> x) -> LooseRegister& { return *reinterpret_cast<LooseRegister*>(x.data + i); };
-        const Register g = at(m.gradient);
-        const Register mean = at(m.moment_1) * keep + g * fresh;
-        const Register square = at(m.moment_2) * keep + (g * g) * fresh;
-        at(m.moment_1) = mean;
-        at(m.moment_2) = square;
-        at(m.parameters) -= g / square_root(square - mean * mean + epsilon) * rate;
+    float *p = m.parameters.data, *moment_1 = m.moment_1.data, *moment_2 = m.moment_2.data;
+    for (int64_t i = 0, count = s.parameters; i < count; i += kWidth) {
+        const Register g = at(m.gradient.data + i);
+        const Register mean = at(moment_1 + i) * keep + g * fresh;
+        const Register square = at(moment_2 + i) * keep + (g * g) * fresh;
+        at(moment_1 + i) = mean;
+        at(moment_2 + i) = square;
+        at(p + i) -= g / square_root(square - mean * mean + epsilon) * rate;
     }
 }
 
@@ -46,14 +48,14 @@ inline void adam(const Settings& s, Member& m, int64_t steps) {
     const float rate = static_cast<float>(static_cast<double>(m.learning_rate) * correction), epsilon = s.adam_epsilon;
     const float keep_1 = static_cast<float>(first), keep_2 = static_cast<float>(second);
     const float fresh_1 = static_cast<float>(1 - first), fresh_2 = static_cast<float>(1 - second);
-    for (int64_t i = 0; i < s.parameters; i += kWidth) {
-        auto at = [i](Span<float> x) -> LooseRegister& { return *reinterpret_cast<LooseRegister*>(x.data + i); };
-        const Register g = at(m.gradient);
-        const Register mean = at(m.moment_1) * keep_1 + g * fresh_1;
-        const Register square = at(m.moment_2) * keep_2 + (g * g) * fresh_2;
-        at(m.moment_1) = mean;
-        at(m.moment_2) = square;
-        at(m.parameters) -= mean / (square_root(square) + epsilon) * rate;
+    float *p = m.parameters.data, *moment_1 = m.moment_1.data, *moment_2 = m.moment_2.data;
+    for (int64_t i = 0, count = s.parameters; i < count; i += kWidth) {
+        const Register g = at(m.gradient.data + i);
+        const Register mean = at(moment_1 + i) * keep_1 + g * fresh_1;
+        const Register square = at(moment_2 + i) * keep_2 + (g * g) * fresh_2;
+        at(moment_1 + i) = mean;
+        at(moment_2 + i) = square;
+        at(p + i) -= mean / (square_root(square) + epsilon) * rate;
     }
 }
 

@@ -56,6 +56,8 @@ public:
     }
     bool full() const { return full_; }
 
+    void expect(const int32_t* stack) const { stacks_.expect(stack); }
+
     // The numbers of all positions of all layers for a stack, whose padded picture has been drawn; nullptr if full.
     const int32_t* of(const int32_t* stack, const float* picture) {
         const int64_t before = stacks_.count();

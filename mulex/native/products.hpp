@@ -22,7 +22,7 @@ enum class Store { kSet, kRelu, kAdd };
 #define MULEX_UNROLL _Pragma("GCC unroll 16")
 
 template <Store kStore>
-inline void finish(float* to, const Block& sum) {
+__attribute__((always_inline)) inline void finish(float* to, const Block& sum) {
     if (kStore == Store::kRelu)
         store(to, map(sum, [](Register x) { return where_positive(x, x); }));
     else
