@@ -21,6 +21,7 @@ from mulex.native_engine import (
     ALL_SAVINGS,
     EQUAL_PATCHES_ONCE,
     EQUAL_STACKS_ONCE,
+    EXCITED_UNITS_ONLY,
     REMEMBER_TARGETS,
     REMEMBER_VALUES,
     NativeEngine,
@@ -172,6 +173,20 @@ def test_equal_patches_computed_once_change_last_bits_at_most(case):
     assert full["patches_computed"] == full["patches"] == work["patches"]
 
 
+@pytest.mark.parametrize("instructions", instruction_sets())
+@pytest.mark.parametrize("hidden", [24, 40, 64, 100])
+@pytest.mark.parametrize("flavour", FLAVOURS)
+def test_units_without_a_slope_are_left_out_and_change_no_bit(flavour, hidden, instructions):
+    case = Case("mulex", training={"flavour": flavour, "hidden": hidden})
+    runs = [case.run(seed=seed, learning_rate=0.01) for seed in (1, 2)]
+    spared, spared_rows = train(runs, 4, partial(NativeEngine, savings=EXCITED_UNITS_ONLY, instructions=instructions))
+    plain, rows = train(runs, 4, partial(NativeEngine, savings=0, instructions=instructions))
+    assert spared_rows == rows
+    assert_same_arrays(spared.save(), plain.save())
+    work, full = spared.trainer.work, plain.trainer.work
+    assert 0 < work["units_computed"] < work["units"] == full["units_computed"]
+
+
 @pytest.mark.skipif("avx512" not in instruction_sets(), reason="no AVX-512 here; make test-native-san emulates it")
 @pytest.mark.parametrize("case", CASES.values(), ids=CASES)
 def test_wider_registers_give_the_same_bits(case):
@@ -313,7 +328,7 @@ class TestWhatIsHandedOver:
 
 def test_all_savings_are_on_unless_said_otherwise():
     engine = NativeEngine([Case("mulex", TINY_WORLD).run()])
-    assert engine._settings["savings"] == ALL_SAVINGS == 15
+    assert engine._settings["savings"] == ALL_SAVINGS == 31
 
 
 class TestBuild:

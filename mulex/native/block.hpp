@@ -28,6 +28,7 @@ constexpr int kTileRows = kWidth == 16 ? 12 : kWidth == 8 ? 6 : 2;
 typedef float Register __attribute__((vector_size(kWidth * 4)));
 typedef float LooseRegister __attribute__((vector_size(kWidth * 4), aligned(4), may_alias));
 typedef int32_t IntRegister __attribute__((vector_size(kWidth * 4)));
+typedef int32_t LooseInts __attribute__((vector_size(kWidth * 4), aligned(4), may_alias));
 
 struct Block {
     Register part[kParts];
@@ -97,6 +98,11 @@ inline Block plus_product(const Block& sum, Register x, const Block& w) {
 // x, or zero where a is not above zero. What is no number passes: a run that diverges must be seen to.
 inline Register where_positive(Register a, Register x) {
     return reinterpret_cast<Register>(~(a <= 0) & reinterpret_cast<IntRegister>(x));
+}
+
+// Not zero where a or b is not.
+inline Register where_either(Register a, Register b) {
+    return reinterpret_cast<Register>(reinterpret_cast<IntRegister>(a) | (b != 0));
 }
 
 inline float sum_of(const Block& b) {

@@ -76,10 +76,16 @@ struct WorldShape {
     Span<const int32_t> ghost_starts;
 };
 
-// Work that need not be done twice. The first two change no bit of any result. Equal stacks of a batch, and equal
-// patches of its pictures, share one backward pass: slopes are added before it instead of after, which may change last
-// bits.
-enum Savings { kRememberValues = 1, kRememberTargets = 2, kEqualStacksOnce = 4, kEqualPatchesOnce = 8 };
+// Work that need not be done twice, or at all. Remembered values change no bit of any result, nor do hidden units that
+// are left out because no stack of the batch has a slope there. Equal stacks of a batch, and equal patches of its
+// pictures, share one backward pass: slopes are added before it instead of after, which may change last bits.
+enum Savings {
+    kRememberValues = 1,
+    kRememberTargets = 2,
+    kEqualStacksOnce = 4,
+    kEqualPatchesOnce = 8,
+    kExcitedUnitsOnly = 16
+};
 
 struct Settings {
     WorldShape world;
@@ -134,6 +140,7 @@ struct Outcome {
 struct Work {
     int64_t samples = 0, distinct = 0, target_samples = 0, target_computed = 0, acted = 0, acted_computed = 0;
     int64_t patches = 0, patches_computed = 0;  // of learning and targets, over all layers
+    int64_t units = 0, units_computed = 0;      // hidden units on the way back
 };
 
 class Engine {

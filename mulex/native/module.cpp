@@ -232,6 +232,8 @@ public:
         out["acted_computed"] = work.acted_computed;
         out["patches"] = work.patches;
         out["patches_computed"] = work.patches_computed;
+        out["units"] = work.units;
+        out["units_computed"] = work.units_computed;
         return out;
     }
 

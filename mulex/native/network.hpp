@@ -6,6 +6,7 @@
 #include "engine.hpp"
 #include "patches.hpp"
 #include "products.hpp"
+#include "spread.hpp"
 
 namespace mulex {
 namespace {
@@ -80,6 +81,10 @@ public:
         d_f_.resize(padded(places) * features_);
         d_f_turned_.resize(padded(places) * features_);
         d_h_turned_.resize(padded(places) * hidden_);
+        packed_gradient_.resize(features_ * padded(hidden_) + kLanes);
+        excited_.resize(padded(hidden_));
+        spread_.shape(hidden_);
+        all_units_ = !(settings.savings & kExcitedUnitsOnly);
         feature_row_.resize(features_);
         weight_row_.resize(features_);
         for (int64_t k = 0; k < features_; ++k) {
@@ -170,8 +175,9 @@ public:
 
     // The gradients of a head's weights. Its share in the features' gradient is added to those of the heads before it;
     // it is made transposed (features x places), because there are fewer places than rows of weights to transpose.
-    void backward_head(const float* p, int64_t h, bool first, const int32_t* place, int64_t count, int64_t places,
-                       float* gradient) {
+    // Gives how many hidden units took part.
+    int64_t backward_head(const float* p, int64_t h, bool first, const int32_t* place, int64_t count, int64_t places,
+                          float* gradient) {
         Head& head = heads_[h];
         const Rows rows = rows_of(head, place, count);
         const int64_t outputs = head.shape.outputs;
@@ -184,13 +190,19 @@ public:
                              head.hidden.width(), head.hidden.blocks(), nullptr, head.d_h.data(), rows.hidden);
         for (int64_t i = 0; i < count; ++i)
             through_relu(&head.d_h[rows.hidden[i]], &head.h[rows.hidden[i]], head.hidden.width());
-        outer(f_.data(), rows.feature, count, dense_window(features_), head.d_h.data(), rows.hidden, hidden_,
-              gradient + head.shape.hidden_weight);
         row_sums(head.d_h.data(), rows.hidden, count, hidden_, gradient + head.shape.hidden_bias);
-        transpose(head.d_h.data(), padded(places), hidden_, d_h_turned_.data(), padded(places_), head.hidden.width());
-        const auto share = first ? product<Store::kSet> : product<Store::kAdd>;
-        share(p + head.shape.hidden_weight, weight_row_.data(), features_, dense_window(hidden_), d_h_turned_.data(),
-              padded(places_), padded(places) / kLanes, nullptr, d_f_turned_.data(), feature_row_.data(), nullptr);
+        const int64_t excited = pack_excited(head, rows, count);
+        const bool packed = excited < hidden_;
+        float* weight_gradient = gradient + head.shape.hidden_weight;
+        outer(f_.data(), rows.feature, count, dense_window(features_), head.d_h.data(), rows.hidden,
+              packed ? padded(excited) : hidden_, packed ? packed_gradient_.data() : weight_gradient);
+        if (packed) spread_.rows(packed_gradient_.data(), padded(excited), features_, weight_gradient, hidden_);
+        transpose(head.d_h.data(), padded(places), excited, d_h_turned_.data(), padded(places_), head.hidden.width());
+        const auto share = first ? product<Store::kSet, Picked> : product<Store::kAdd, Picked>;
+        share(p + head.shape.hidden_weight, weight_row_.data(), features_, dense_window(excited), d_h_turned_.data(),
+              padded(places_), padded(places) / kLanes, nullptr, d_f_turned_.data(), feature_row_.data(), nullptr,
+              spread_.list());
+        return excited;
     }
 
     void backward_body(const float* p, int64_t places, float* gradient) {
@@ -223,6 +235,24 @@ private:
             out[i] = static_cast<int32_t>(place[i] * head.out.width());
         }
         return Rows{feature, hidden, out};
+    }
+
+    // Often half of the hidden units have no slope in a whole batch. Where that spares a block of columns, have the
+    // others side by side in each row of d_h, filled up with zeros to whole blocks: gives how many they are.
+    int64_t pack_excited(Head& head, const Rows& rows, int64_t count) {
+        const int64_t width = head.hidden.width();
+        excited_.clear();
+        for (int64_t i = 0; i < count; ++i)
+            for (int64_t j = 0; j < width; j += kLanes)
+                store(&excited_[j], map(load(&excited_[j]), load(&head.d_h[rows.hidden[i] + j]), where_either));
+        const int64_t excited = spread_.choose(excited_.data(), hidden_, all_units_);
+        if (excited == hidden_) return hidden_;
+        for (int64_t i = 0; i < count; ++i) {
+            float* row = &head.d_h[rows.hidden[i]];
+            for (int64_t j = 0; j < excited; ++j) row[j] = row[spread_.list()[j]];
+            for (int64_t j = excited; j < padded(excited); ++j) row[j] = 0;
+        }
+        return excited;
     }
 
     static void through_relu(float* d, const float* activation, int64_t count) {
@@ -333,7 +363,9 @@ private:
     Layer* layers_ = nullptr;
     Head* heads_ = nullptr;
     uint32_t batch_ = 0;
-    Array<float> f_, d_f_, d_f_turned_, d_h_turned_;
+    bool all_units_ = false;
+    Spread spread_;
+    Array<float> f_, d_f_, d_f_turned_, d_h_turned_, excited_, packed_gradient_;
     Array<int32_t> rows_, everyone_, feature_row_, weight_row_;
 };
 

@@ -18,6 +18,12 @@ struct Window {
 
 enum class Store { kSet, kRelu, kAdd };
 
+// Which numbers of a row a product takes: all of them, or those of a list; b has a row for each that is taken.
+struct Every {
+    int64_t operator[](int64_t j) const { return j; }
+};
+typedef const int32_t* Picked;
+
 // The loops over a tile's rows must be unrolled, every one of them: else the sums are kept in memory.
 #define MULEX_UNROLL _Pragma("GCC unroll 16")
 
@@ -30,9 +36,9 @@ __attribute__((always_inline)) inline void finish(float* to, const Block& sum) {
 }
 
 // c[row] (16 columns) = bias + a[row] * b, as Store says.
-template <int kRows, Store kStore>
-inline void product_tile(const float* a, const int32_t* a_row, Window window, const float* b, int64_t b_stride,
-                         const float* bias, float* c, const int32_t* c_row) {
+template <int kRows, Store kStore, class Numbers>
+inline void product_tile(const float* a, const int32_t* a_row, Window window, Numbers numbers, const float* b,
+                         int64_t b_stride, const float* bias, float* c, const int32_t* c_row) {
     Block sum[kRows];
     const float* row[kRows];
     const Block start = bias ? load(bias) : Block{};
@@ -43,7 +49,7 @@ inline void product_tile(const float* a, const int32_t* a_row, Window window, co
     for (int s = 0; s < window.segments; ++s) {
         for (int64_t j = 0; j < window.run; ++j, b += b_stride) {
             const Block w = load(b);
-            MULEX_UNROLL for (int r = 0; r < kRows; ++r) sum[r] = plus_product(sum[r], splat(row[r][j]), w);
+            MULEX_UNROLL for (int r = 0; r < kRows; ++r) sum[r] = plus_product(sum[r], splat(row[r][numbers[j]]), w);
         }
         MULEX_UNROLL for (int r = 0; r < kRows; ++r) row[r] += window.stride;
     }
@@ -99,11 +105,12 @@ inline void for_tiles(int64_t rows, Work work) {
     run_tiles<kTileRows>(height, higher * (height + 1), tiles - higher, work);
 }
 
-template <Store kStore>
+template <Store kStore, class Numbers>
 struct ProductWork {
     const float* a;
     const int32_t* a_row;
     Window window;
+    Numbers numbers;
     const float* b;
     int64_t b_stride;
     const float* bias;
@@ -112,17 +119,18 @@ struct ProductWork {
 
     template <int kRows>
     void run(int64_t first) {
-        product_tile<kRows, kStore>(a, a_row + first, window, b, b_stride, bias, c, c_row + first);
+        product_tile<kRows, kStore>(a, a_row + first, window, numbers, b, b_stride, bias, c, c_row + first);
     }
 };
 
 // c = a * b (+ bias) for `blocks` times 16 columns of b; block n of c stands at its offset, or after block n - 1.
-template <Store kStore>
+template <Store kStore, class Numbers = Every>
 __attribute__((noinline)) void product(const float* a, const int32_t* a_row, int64_t rows, Window window, const float* b, int64_t b_stride,
                     int64_t blocks, const float* bias, float* c, const int32_t* c_row,
-                    const int32_t* c_block = nullptr) {
+                    const int32_t* c_block = nullptr, Numbers numbers = Numbers{}) {
     constexpr int kWide = kWidth == 4 ? 2 : 4;  // blocks whose sums fit in the registers
-    if (rows == 1 && blocks % kWide == 0 && kStore != Store::kAdd && !c_block) {
+    constexpr bool kAll = sizeof(Numbers) < sizeof(Picked);
+    if (rows == 1 && blocks % kWide == 0 && kStore != Store::kAdd && !c_block && kAll) {
         for (int64_t n = 0; n < blocks; n += kWide)
             row_product<kWide, kStore>(a + a_row[0], window, b + n * kLanes, b_stride,
                                        bias ? bias + n * kLanes : nullptr, c + c_row[0] + n * kLanes);
@@ -131,7 +139,7 @@ __attribute__((noinline)) void product(const float* a, const int32_t* a_row, int
     for (int64_t n = 0; n < blocks; ++n) {
         float* to = c + (c_block ? c_block[n] : n * kLanes);
         const float* from = bias ? bias + n * kLanes : nullptr;
-        for_tiles(rows, ProductWork<kStore>{a, a_row, window, b + n * kLanes, b_stride, from, to, c_row});
+        for_tiles(rows, ProductWork<kStore, Numbers>{a, a_row, window, numbers, b + n * kLanes, b_stride, from, to, c_row});
     }
 }
 

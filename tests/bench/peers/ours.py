@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 from mulex.config import GridWorldConfig, TrainingConfig
 from mulex.methods import make_run
-from mulex.native_engine import ALL_SAVINGS, EQUAL_PATCHES_ONCE, NativeEngine
+from mulex.native_engine import ALL_SAVINGS, EQUAL_PATCHES_ONCE, EXCITED_UNITS_ONLY, NativeEngine
 from tests.bench.peers.flops import computed
 from tests.bench.plain_dqn import PlainDQN
 
@@ -34,10 +34,10 @@ class Native:
 
 
 class Counted(Native):
-    """It computes every patch of a picture: only then does the engine's count of its work say how many operations."""
+    """It computes every patch and every unit: only then does the engine's count of its work say how many operations."""
 
     def __init__(self) -> None:
-        super().__init__(savings=ALL_SAVINGS & ~EQUAL_PATCHES_ONCE)
+        super().__init__(savings=ALL_SAVINGS & ~EQUAL_PATCHES_ONCE & ~EXCITED_UNITS_ONLY)
 
 
 class PlainTorch(PlainDQN):

@@ -31,7 +31,7 @@ class Entry:
 ENTRIES = (
     Entry("native", "ours", "ours", "Native", 40, 4),
     Entry("native_mulex", "ours, MuleX (two heads)", "ours", "Native", 40, 4, ("mulex",)),
-    Entry("native_counted", "ours, every patch computed", "ours", "Counted", 40, 4),
+    Entry("native_counted", "ours, all patches and units", "ours", "Counted", 40, 4),
     Entry("jax_scan", "JAX, one jitted scan", "jax_scan", "JaxScan", 4, 2),
     Entry("plain_torch", "plain torch loop", "ours", "PlainTorch", 2),
     Entry("cleanrl_style", "CleanRL's style", "cleanrl_style", "CleanRLStyle", 2),
