@@ -191,17 +191,13 @@ public:
         for (int64_t i = 0; i < count; ++i)
             through_relu(&head.d_h[rows.hidden[i]], &head.h[rows.hidden[i]], head.hidden.width());
         row_sums(head.d_h.data(), rows.hidden, count, hidden_, gradient + head.shape.hidden_bias);
-        const int64_t excited = pack_excited(head, rows, count);
-        const bool packed = excited < hidden_;
-        float* weight_gradient = gradient + head.shape.hidden_weight;
-        outer(f_.data(), rows.feature, count, dense_window(features_), head.d_h.data(), rows.hidden,
-              packed ? padded(excited) : hidden_, packed ? packed_gradient_.data() : weight_gradient);
-        if (packed) spread_.rows(packed_gradient_.data(), padded(excited), features_, weight_gradient, hidden_);
-        transpose(head.d_h.data(), padded(places), excited, d_h_turned_.data(), padded(places_), head.hidden.width());
+        const int64_t excited = find_excited(head, rows, count);
+        transpose(head.d_h.data(), padded(places), hidden_, d_h_turned_.data(), padded(places_), head.hidden.width());
         const auto share = first ? product<Store::kSet, Picked> : product<Store::kAdd, Picked>;
         share(p + head.shape.hidden_weight, weight_row_.data(), features_, dense_window(excited), d_h_turned_.data(),
               padded(places_), padded(places) / kLanes, nullptr, d_f_turned_.data(), feature_row_.data(), nullptr,
               spread_.list());
+        hidden_gradient(head, rows, count, excited, gradient + head.shape.hidden_weight);
         return excited;
     }
 
@@ -237,22 +233,27 @@ private:
         return Rows{feature, hidden, out};
     }
 
-    // Often half of the hidden units have no slope in a whole batch. Where that spares a block of columns, have the
-    // others side by side in each row of d_h, filled up with zeros to whole blocks: gives how many they are.
-    int64_t pack_excited(Head& head, const Rows& rows, int64_t count) {
-        const int64_t width = head.hidden.width();
+    // The hidden units that have a slope anywhere in the batch, often only half of them: gives how many they are.
+    int64_t find_excited(const Head& head, const Rows& rows, int64_t count) {
         excited_.clear();
         for (int64_t i = 0; i < count; ++i)
-            for (int64_t j = 0; j < width; j += kLanes)
+            for (int64_t j = 0; j < head.hidden.width(); j += kLanes)
                 store(&excited_[j], map(load(&excited_[j]), load(&head.d_h[rows.hidden[i] + j]), where_either));
-        const int64_t excited = spread_.choose(excited_.data(), hidden_, all_units_);
-        if (excited == hidden_) return hidden_;
-        for (int64_t i = 0; i < count; ++i) {
+        return spread_.choose(excited_.data(), hidden_, all_units_);
+    }
+
+    // Where that spares a block of columns, the excited units are put side by side first; d_h is of no more use then.
+    void hidden_gradient(Head& head, const Rows& rows, int64_t count, int64_t excited, float* gradient) {
+        const bool packed = padded(excited) < padded(hidden_);
+        const int64_t columns = packed ? padded(excited) : hidden_;
+        for (int64_t i = 0; packed && i < count; ++i) {
             float* row = &head.d_h[rows.hidden[i]];
             for (int64_t j = 0; j < excited; ++j) row[j] = row[spread_.list()[j]];
-            for (int64_t j = excited; j < padded(excited); ++j) row[j] = 0;
+            for (int64_t j = excited; j < columns; ++j) row[j] = 0;
         }
-        return excited;
+        outer(f_.data(), rows.feature, count, dense_window(features_), head.d_h.data(), rows.hidden, columns,
+              packed ? packed_gradient_.data() : gradient);
+        if (packed) spread_.rows(packed_gradient_.data(), columns, features_, gradient, hidden_);
     }
 
     static void through_relu(float* d, const float* activation, int64_t count) {

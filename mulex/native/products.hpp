@@ -18,7 +18,7 @@ struct Window {
 
 enum class Store { kSet, kRelu, kAdd };
 
-// Which numbers of a row a product takes: all of them, or those of a list; b has a row for each that is taken.
+// Which numbers of a's rows, and with them which rows of b, take part in a product: all, or those of a list.
 struct Every {
     int64_t operator[](int64_t j) const { return j; }
 };
@@ -47,10 +47,11 @@ inline void product_tile(const float* a, const int32_t* a_row, Window window, Nu
         sum[r] = start;
     }
     for (int s = 0; s < window.segments; ++s) {
-        for (int64_t j = 0; j < window.run; ++j, b += b_stride) {
-            const Block w = load(b);
+        for (int64_t j = 0; j < window.run; ++j) {
+            const Block w = load(b + numbers[j] * b_stride);
             MULEX_UNROLL for (int r = 0; r < kRows; ++r) sum[r] = plus_product(sum[r], splat(row[r][numbers[j]]), w);
         }
+        b += window.run * b_stride;
         MULEX_UNROLL for (int r = 0; r < kRows; ++r) row[r] += window.stride;
     }
     MULEX_UNROLL for (int r = 0; r < kRows; ++r) finish<kStore>(c + c_row[r], sum[r]);

@@ -19,11 +19,9 @@ public:
         keep_.resize(padded(columns));
     }
 
-    // Choose the columns whose mark is not zero, or all where that spares no block: gives how many they are.
+    // Choose the columns whose mark is not zero, or all: gives how many they are.
     int64_t choose(const float* mark, int64_t columns, bool all) {
-        int64_t marked = 0, chosen = 0;
-        for (int64_t j = 0; j < columns; ++j) marked += is_marked(mark[j]);
-        all |= padded(marked) == padded(columns);
+        int64_t chosen = 0;
         for (int64_t j = 0; j < columns; ++j) {
             if (j % kWidth == 0) first_[j / kWidth] = static_cast<int32_t>(chosen);
             const bool keep = all || is_marked(mark[j]);
