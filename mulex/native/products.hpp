@@ -23,6 +23,8 @@ struct Every {
     int64_t operator[](int64_t j) const { return j; }
 };
 typedef const int32_t* Picked;
+inline bool takes_all(Every) { return true; }
+inline bool takes_all(Picked) { return false; }
 
 // The loops over a tile's rows must be unrolled, every one of them: else the sums are kept in memory.
 #define MULEX_UNROLL _Pragma("GCC unroll 16")
@@ -126,12 +128,12 @@ struct ProductWork {
 
 // c = a * b (+ bias) for `blocks` times 16 columns of b; block n of c stands at its offset, or after block n - 1.
 template <Store kStore, class Numbers = Every>
-__attribute__((noinline)) void product(const float* a, const int32_t* a_row, int64_t rows, Window window, const float* b, int64_t b_stride,
-                    int64_t blocks, const float* bias, float* c, const int32_t* c_row,
-                    const int32_t* c_block = nullptr, Numbers numbers = Numbers{}) {
+__attribute__((noinline)) void product(const float* a, const int32_t* a_row, int64_t rows, Window window, const float* b,
+                                       int64_t b_stride, int64_t blocks, const float* bias, float* c,
+                                       const int32_t* c_row, const int32_t* c_block = nullptr,
+                                       Numbers numbers = Numbers{}) {
     constexpr int kWide = kWidth == 4 ? 2 : 4;  // blocks whose sums fit in the registers
-    constexpr bool kAll = sizeof(Numbers) < sizeof(Picked);
-    if (rows == 1 && blocks % kWide == 0 && kStore != Store::kAdd && !c_block && kAll) {
+    if (rows == 1 && blocks % kWide == 0 && kStore != Store::kAdd && !c_block && takes_all(numbers)) {
         for (int64_t n = 0; n < blocks; n += kWide)
             row_product<kWide, kStore>(a + a_row[0], window, b + n * kLanes, b_stride,
                                        bias ? bias + n * kLanes : nullptr, c + c_row[0] + n * kLanes);
@@ -140,7 +142,8 @@ __attribute__((noinline)) void product(const float* a, const int32_t* a_row, int
     for (int64_t n = 0; n < blocks; ++n) {
         float* to = c + (c_block ? c_block[n] : n * kLanes);
         const float* from = bias ? bias + n * kLanes : nullptr;
-        for_tiles(rows, ProductWork<kStore, Numbers>{a, a_row, window, numbers, b + n * kLanes, b_stride, from, to, c_row});
+        const float* column = b + n * kLanes;
+        for_tiles(rows, ProductWork<kStore, Numbers>{a, a_row, window, numbers, column, b_stride, from, to, c_row});
     }
 }
 
