@@ -11,13 +11,13 @@ import torch
 from tests.bench.peers.ours import Counted
 from tests.bench.peers.workload import STEPS, UPDATES, Subject
 
-ROUNDS = 5
+ROUNDS = 7
 SGEMM_SIZES = (256, 384, 512, 768, 1024)
 
 
 @dataclass(frozen=True)
 class Entry:
-    """A subject, where it lives, and how much of it is run. Fast ones run several iterations a round."""
+    """A subject, where it lives, and how much of it is run. In a round each runs for about two seconds or more."""
 
     key: str
     says: str
@@ -29,10 +29,10 @@ class Entry:
 
 
 ENTRIES = (
-    Entry("native", "ours", "ours", "Native", 40, 4),
-    Entry("native_mulex", "ours, MuleX (two heads)", "ours", "Native", 40, 4, ("mulex",)),
-    Entry("native_counted", "ours, all patches and units", "ours", "Counted", 40, 4),
-    Entry("jax_scan", "JAX, one jitted scan", "jax_scan", "JaxScan", 4, 2),
+    Entry("native", "ours", "ours", "Native", 40, 12),
+    Entry("native_mulex", "ours, MuleX (two heads)", "ours", "Native", 40, 12, ("mulex",)),
+    Entry("native_counted", "ours, all patches and units", "ours", "Counted", 40, 12),
+    Entry("jax_scan", "JAX, one jitted scan", "jax_scan", "JaxScan", 4, 5),
     Entry("plain_torch", "plain torch loop", "ours", "PlainTorch", 2),
     Entry("cleanrl_style", "CleanRL's style", "cleanrl_style", "CleanRLStyle", 2),
     Entry("sb3", "Stable-Baselines3", "sb3", "StableBaselines3", 2),
