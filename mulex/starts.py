@@ -67,8 +67,13 @@ def steps_to_exit(policy: Policy) -> list[dict[str, Any]]:
     state, steps = starts, np.zeros(len(starts), dtype=np.int64)
     walking = np.ones(len(starts), dtype=bool)
     records = np.repeat(state[:, None, None], policy.stack, axis=1).astype(policy.worlds.record_dtype)  # (N, C, 1)
+    known: dict[bytes, int] = {}  # the action for a stack; paths soon meet, or go round
     for _ in range(world.time_limit):
-        action = policy.actions(records)
+        stacks = [record.tobytes() for record in records]
+        new = {stack: place for place, stack in enumerate(stacks) if stack not in known}
+        if new:
+            known.update(zip(new, policy.actions(records[list(new.values())]).tolist(), strict=True))
+        action = np.array([known[stack] for stack in stacks])
         steps += walking
         walking &= ~tables.terminal[state, action]
         state = tables.next_state[state, action]  # a terminal state stays where it is
