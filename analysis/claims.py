@@ -83,6 +83,11 @@ def _best_curves(of: Sample) -> tuple[np.ndarray, np.ndarray]:
     return curves[best_rows(scores)].mean(axis=0), np.stack([curves[row[row >= 0]].mean(axis=0) for row in chosen])
 
 
+def _when(curve: np.ndarray) -> str:
+    first = first_at_ideal(curve[None], NEARLY)[0]
+    return f"{first:.0f}" if np.isfinite(first) else "never"
+
+
 def speed_of_the_best(tables: Tables, _: Sweeps) -> list[Evidence]:
     """How many times as long Additive's best ten need to the top."""
     if not (pair := _pair(tables)):
@@ -96,10 +101,11 @@ def speed_of_the_best(tables: Tables, _: Sweeps) -> list[Evidence]:
 
     value, samples = float(ratio(one[None], other[None])[0]), ratio(many_one, many_other)
     known = samples[~np.isnan(samples)]
-    what = f"Additive's iterations / MuleX's until the mean of the best {len(best_rows(pair[0].scores))} is at 95 %"
+    best = f"until the mean of the best {len(best_rows(pair[0].scores))} is at 95 %"
+    what = f"Additive's iterations / MuleX's {best} ({_when(other)} / {_when(one)})"
     if np.isnan(value) or len(known) < 0.975 * len(samples):
-        peaks = f"the highest means are {other.max():.2f} and {one.max():.2f} of the ideal"
-        return [Evidence(f"{what} (often neither gets there; {peaks})", Estimate(np.nan, np.nan, np.nan), 1.0)]
+        peaks = f"the highest means are {other.max():.2f} / {one.max():.2f} of the ideal"
+        return [Evidence(f"{what}, where often neither gets there and {peaks}", Estimate(np.nan, np.nan, np.nan), 1.0)]
     low, high = np.quantile(known, [0.025, 0.975], method="inverted_cdf")
     return [Evidence(what, Estimate(value, float(low), float(high)), 1.0, draws=min(of.draws for of in pair))]
 

@@ -50,7 +50,7 @@ def _number(evidence: "Evidence") -> str:
     found = evidence.estimate
     if math.isnan(found.value):
         return "-"
-    value, low, high = (f"{x:.2f}" if math.isfinite(x) else "never" for x in (found.value, found.low, found.high))
+    value, low, high = (f"{x:.2f}" if math.isfinite(x) else "∞" for x in (found.value, found.low, found.high))
     side = "above" if evidence.above else "below"
     return f"{value} [{low}, {high}], claimed {side} {evidence.boundary:g}"
 
