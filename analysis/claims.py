@@ -271,9 +271,7 @@ CLAIMS = (
     Claim("main", "MuleX's scores are clearly higher than those of the others", beats_the_others),
     Claim("main", "MuleX's scores are tighter than Additive's", tighter),
     Claim("main", STRAIGHT, straight_to_the_exit),
-    Claim(
-        "start_states", "From everywhere MuleX goes straight to the exit, and Additive does not", straight_to_the_exit
-    ),
+    Claim("start_states", STRAIGHT, straight_to_the_exit),
     Claim("acting", "A head that never acts learns badly", a_head_must_act),
     Claim("rooms", "Over ε-greedy, MuleX's median improves as rooms grow", better_in_larger_rooms),
     Claim("rooms", "At w = 15 MuleX is well ahead of Additive", ahead_in_the_largest_rooms),
