@@ -137,6 +137,13 @@ inline Register exponential(Register x) {
     return p * reinterpret_cast<Register>(exponent);
 }
 
+// Have memory fetched by the time it is needed. The empty statement keeps GCC from taking a function that does nothing
+// else for one without effects, and dropping it.
+inline void fetch(const void* from) {
+    __builtin_prefetch(from);
+    asm volatile("");
+}
+
 constexpr int64_t padded(int64_t n) { return (n + kLanes - 1) / kLanes * kLanes; }
 
 // Memory for a number of values, zero at first, aligned to a cache line.

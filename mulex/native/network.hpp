@@ -275,7 +275,7 @@ private:
         for (int64_t u = 0; u < places; ++u) {
             const int32_t* id = ids[u] + begin;
             for (int64_t at = 0; u + 1 < places && at < layer.positions; ++at)
-                __builtin_prefetch(&layer.met[ids[u + 1][begin + at]]);
+                fetch(&layer.met[ids[u + 1][begin + at]]);
             const int32_t *in = &layer.in_row[u * layer.positions], *out = &layer.out_row[u * layer.positions];
             for (int64_t at = 0; at < layer.positions; ++at) {
                 Layer::Met& met = layer.met[id[at]];

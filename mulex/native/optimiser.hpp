@@ -24,30 +24,12 @@ inline Register square_root(Register x) {
 #endif
 }
 
-inline LooseRegister& at(float* x) { return *reinterpret_cast<LooseRegister*>(x); }
-
-// TensorFlow's centred RMSProp: epsilon inside the square root.
-inline void rmsprop(const Settings& s, Member& m) {
-    const float keep = s.decay, fresh = 1 - s.decay, epsilon = s.epsilon, rate = m.learning_rate;
-    float *p = m.parameters.data, *moment_1 = m.moment_1.data, *moment_2 = m.moment_2.data;
-    for (int64_t i = 0, count = s.parameters; i < count; i += kWidth) {
-        const Register g = at(m.gradient.data + i);
-        const Register mean = at(moment_1 + i) * keep + g * fresh;
-        const Register square = at(moment_2 + i) * keep + (g * g) * fresh;
-        at(moment_1 + i) = mean;
-        at(moment_2 + i) = square;
-        at(p + i) -= g / square_root(square - mean * mean + epsilon) * rate;
-    }
-}
-
-// TensorFlow's Adam: the bias correction is in the step size.
-inline void adam(const Settings& s, Member& m, int64_t steps) {
-    const double t = static_cast<double>(steps);
-    const double first = s.first_decay, second = s.second_decay;
-    const double correction = std::sqrt(1 - std::pow(second, t)) / (1 - std::pow(first, t));
-    const float rate = static_cast<float>(static_cast<double>(m.learning_rate) * correction), epsilon = s.adam_epsilon;
-    const float keep_1 = static_cast<float>(first), keep_2 = static_cast<float>(second);
-    const float fresh_1 = static_cast<float>(1 - first), fresh_2 = static_cast<float>(1 - second);
+// Every weight moves by what `change` makes of its gradient and the moving means of that and of its square.
+template <class Change>
+inline void move_weights(const Settings& s, Member& m, double decay_1, double decay_2, Change change) {
+    const float keep_1 = static_cast<float>(decay_1), fresh_1 = static_cast<float>(1 - decay_1);
+    const float keep_2 = static_cast<float>(decay_2), fresh_2 = static_cast<float>(1 - decay_2);
+    const auto at = [](float* x) -> LooseRegister& { return *reinterpret_cast<LooseRegister*>(x); };
     float *p = m.parameters.data, *moment_1 = m.moment_1.data, *moment_2 = m.moment_2.data;
     for (int64_t i = 0, count = s.parameters; i < count; i += kWidth) {
         const Register g = at(m.gradient.data + i);
@@ -55,8 +37,26 @@ inline void adam(const Settings& s, Member& m, int64_t steps) {
         const Register square = at(moment_2 + i) * keep_2 + (g * g) * fresh_2;
         at(moment_1 + i) = mean;
         at(moment_2 + i) = square;
-        at(p + i) -= mean / (square_root(square) + epsilon) * rate;
+        at(p + i) -= change(g, mean, square);
     }
+}
+
+// TensorFlow's centred RMSProp: epsilon inside the square root.
+inline void rmsprop(const Settings& s, Member& m) {
+    const float epsilon = s.epsilon, rate = m.learning_rate;
+    move_weights(s, m, s.decay, s.decay, [=](Register g, Register mean, Register square) {
+        return g / square_root(square - mean * mean + epsilon) * rate;
+    });
+}
+
+// TensorFlow's Adam: the bias correction is in the step size.
+inline void adam(const Settings& s, Member& m, int64_t steps) {
+    const double t = static_cast<double>(steps);
+    const double correction = std::sqrt(1 - std::pow(s.second_decay, t)) / (1 - std::pow(s.first_decay, t));
+    const float rate = static_cast<float>(static_cast<double>(m.learning_rate) * correction), epsilon = s.adam_epsilon;
+    move_weights(s, m, s.first_decay, s.second_decay, [=](Register, Register mean, Register square) {
+        return mean / (square_root(square) + epsilon) * rate;
+    });
 }
 
 }  // namespace

@@ -67,7 +67,7 @@ public:
             return nullptr;
         }
         int32_t* ids = &known_[found * from_[layers_.count]];
-        for (int64_t i = 0; i < from_[layers_.count]; i += kLanes) __builtin_prefetch(ids + i);
+        for (int64_t i = 0; i < from_[layers_.count]; i += kLanes) fetch(ids + i);
         if (found == before)
             for (int64_t l = 0; l < layers_.count; ++l) number_layer(l, picture, ids);
         return full_ ? nullptr : ids;

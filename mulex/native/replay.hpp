@@ -140,12 +140,11 @@ public:
         for (int64_t i = 0; i < s_.batch_size; ++i) {
             const int64_t slot = even_slot(source, update, i, low, high);
             const int64_t first = slot >= 3 ? slot - 3 : 0;
-            asm volatile("");  // else GCC takes this for a function without effects and drops it
-            __builtin_prefetch(static_cast<char*>(m_.record.data) + first * numbers_ * bytes);
-            __builtin_prefetch(static_cast<char*>(m_.next_record.data) + slot * numbers_ * bytes);
-            __builtin_prefetch(&m_.action[slot]);
-            __builtin_prefetch(&m_.flags[slot]);
-            __builtin_prefetch(&m_.reward[slot * signals_]);
+            fetch(static_cast<char*>(m_.record.data) + first * numbers_ * bytes);
+            fetch(static_cast<char*>(m_.next_record.data) + slot * numbers_ * bytes);
+            fetch(&m_.action[slot]);
+            fetch(&m_.flags[slot]);
+            fetch(&m_.reward[slot * signals_]);
         }
     }
 

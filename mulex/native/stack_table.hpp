@@ -31,7 +31,7 @@ public:
     }
 
     // Have the memory fetched that the next question for this stack will read first.
-    void expect(const int32_t* stack) const { __builtin_prefetch(&slots_[static_cast<int64_t>(hash(stack) & mask_)]); }
+    void expect(const int32_t* stack) const { fetch(&slots_[static_cast<int64_t>(hash(stack) & mask_)]); }
 
     // The stack's number; it is new if that equals the count before the call. -1 if it is new and there is no room.
     int32_t find_or_add(const int32_t* stack) {
