@@ -8,7 +8,9 @@ from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
+import pandas as pd
 from click.testing import CliRunner
+from scipy.stats import spearmanr
 
 from analysis.claims import CLAIMS
 from analysis.commands.claims import claims, markdown_table
@@ -21,6 +23,7 @@ from analysis.tables import load_tables
 HERE = Path(__file__).parent
 PAGES = (HERE.parent / "results.md", HERE.parent / "deviations.md")
 METHODS = ("epsilon_greedy", "additive", "mulex")
+HYPERPARAMETERS = ("learning_rate", "epsilon", "beta", "p_task", "gamma_steps")
 FIGURES = ("curves", "violins", "starts", "acting", "response")
 
 
@@ -102,7 +105,72 @@ def pilot_table() -> list[str]:
     )
 
 
-TABLES: dict[str, Callable[[], list[str]]] = {"claims": claims_table, "scores": scores_table, "pilot": pilot_table}
+def correlations_table() -> list[str]:
+    """By method, Spearman's rank correlation of a run's score with each hyperparameter of its search space."""
+    tables = load_tables([str(HERE / "main")])
+    rows = []
+    for _, method, runs in tables.groups():
+        varied = [name for name in HYPERPARAMETERS if runs[name].nunique() > 1]
+        parts = [f"{name} {spearmanr(runs[name], runs['score']).statistic:.2f}" for name in varied]
+        rows.append([shown(method), str(len(runs)), ", ".join(parts)])
+    return markdown_table(["method", "runs", "rank correlation of the score"], rows)
+
+
+def starts_table() -> list[str]:
+    """By method, the share of starts from which the best policies arrive, in each room of main."""
+    starts = pd.read_parquet(HERE / "main" / "starts.parquet")
+    middle = (starts["row"].min() + starts["row"].max()) / 2
+    upper, left = starts["row"] < middle, starts["col"] < middle
+    rooms = {
+        "upper left": upper & left,
+        "upper right": upper & ~left,
+        "lower left": ~upper & left,
+        "lower right": ~upper & ~left,
+    }
+    rows = []
+    for method in METHODS:
+        mine = starts["method"] == method
+        arrives = starts["steps"].notna()
+        everywhere = arrives[mine].groupby(starts["run"]).all()
+        shares = [f"{arrives[mine & where].mean():.0%}" for where in (mine, *rooms.values())]
+        rows.append([shown(method), *shares, f"{everywhere.sum()} of {len(everywhere)}"])
+    return markdown_table(["arrives from", "everywhere", *rooms, "policies that always arrive"], rows)
+
+
+def short(x: float) -> str:
+    return f"{x:.0f}" if x >= 10 else f"{x:.2g}"
+
+
+def losses_table() -> list[str]:
+    """The draws that both discounts have, after 600 iterations: what policies earn, and how large the losses are."""
+    parts = []
+    for place, discount in (("main", "0.97"), ("main-discount-0.99", "0.99")):
+        curves = pd.read_parquet(HERE / place / "curves.parquet")
+        parts.append(curves.assign(discount=discount, endless=curves["eval_episode_length"] >= 500))
+    both = pd.concat(parts)
+    both = both[(both["iteration"] > 600) & (both["draw"] <= parts[1]["draw"].max())]
+    columns = ["eval_return", "train_return", "endless", "loss_task", "loss_explore"]
+    rows = []
+    for method in METHODS:
+        for discount, mine in both[both["method"] == method].groupby("discount"):
+            mean = mine[columns].mean()
+            by_run = mine.groupby("run")["loss_explore"].mean()
+            losses = [short(mean[name]) if pd.notna(mean[name]) else "" for name in columns[3:]]
+            span = f"{short(by_run.min())} to {short(by_run.max())}" if by_run.notna().any() else ""
+            returns = [f"{mean[name]:.2f}" for name in columns[:2]]
+            rows.append([shown(method), str(discount), *returns, f"{mean['endless']:.0%}", *losses, span])
+    head = ["", "discount", "greedy return", "return while training", "greedy episodes that never end"]
+    return markdown_table([*head, "task head's loss", "explorer's loss", "by run"], rows)
+
+
+TABLES: dict[str, Callable[[], list[str]]] = {
+    "claims": claims_table,
+    "scores": scores_table,
+    "pilot": pilot_table,
+    "correlations": correlations_table,
+    "starts": starts_table,
+    "losses": losses_table,
+}
 
 
 def with_tables(page: str) -> str:
