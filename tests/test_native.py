@@ -21,7 +21,7 @@ from mulex.native_engine import (
     ALL_SAVINGS,
     EQUAL_PATCHES_ONCE,
     EQUAL_STACKS_ONCE,
-    EXCITED_UNITS_ONLY,
+    SLOPES_ONLY,
     REMEMBER_TARGETS,
     REMEMBER_VALUES,
     NativeEngine,
@@ -176,15 +176,15 @@ def test_equal_patches_computed_once_change_last_bits_at_most(case):
 @pytest.mark.parametrize("instructions", instruction_sets())
 @pytest.mark.parametrize("hidden", [24, 40, 64, 100])
 @pytest.mark.parametrize("flavour", FLAVOURS)
-def test_units_without_a_slope_are_left_out_and_change_no_bit(flavour, hidden, instructions):
+def test_slopes_of_zero_are_left_out_and_change_no_bit(flavour, hidden, instructions):
     case = Case("mulex", training={"flavour": flavour, "hidden": hidden})
     runs = [case.run(seed=seed, learning_rate=0.01) for seed in (1, 2)]
-    spared, spared_rows = train(runs, 4, partial(NativeEngine, savings=EXCITED_UNITS_ONLY, instructions=instructions))
+    spared, spared_rows = train(runs, 4, partial(NativeEngine, savings=SLOPES_ONLY, instructions=instructions))
     plain, rows = train(runs, 4, partial(NativeEngine, savings=0, instructions=instructions))
     assert spared_rows == rows
     assert_same_arrays(spared.save(), plain.save())
     work, full = spared.trainer.work, plain.trainer.work
-    assert 0 < work["units_computed"] < work["units"] == full["units_computed"]
+    assert 0 < work["slopes_computed"] < work["slopes"] == full["slopes_computed"]
 
 
 @pytest.mark.skipif("avx512" not in instruction_sets(), reason="no AVX-512 here; make test-native-san emulates it")

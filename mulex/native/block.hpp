@@ -12,6 +12,10 @@
 #include <cstring>
 #include <new>
 
+#if defined(__AVX2__)
+#include <immintrin.h>
+#endif
+
 #ifndef MULEX_WIDTH
 #define MULEX_WIDTH 4  // floats of a register
 #endif
@@ -28,7 +32,6 @@ constexpr int kTileRows = kWidth == 16 ? 12 : kWidth == 8 ? 6 : 2;
 typedef float Register __attribute__((vector_size(kWidth * 4)));
 typedef float LooseRegister __attribute__((vector_size(kWidth * 4), aligned(4), may_alias));
 typedef int32_t IntRegister __attribute__((vector_size(kWidth * 4)));
-typedef int32_t LooseInts __attribute__((vector_size(kWidth * 4), aligned(4), may_alias));
 
 struct Block {
     Register part[kParts];
@@ -49,7 +52,7 @@ inline void store(float* to, const Block& b) {
 }
 
 // The first `count` floats only.
-inline Block load_some(const float* from, int count) {
+inline Block load_some(const float* from, int64_t count) {
     if (count >= kLanes) return load(from);
     alignas(64) float lane[kLanes] = {};
     std::memcpy(lane, from, static_cast<size_t>(count) * sizeof(float));
@@ -100,9 +103,22 @@ inline Register where_positive(Register a, Register x) {
     return reinterpret_cast<Register>(~(a <= 0) & reinterpret_cast<IntRegister>(x));
 }
 
-// Not zero where a or b is not.
-inline Register where_either(Register a, Register b) {
-    return reinterpret_cast<Register>(reinterpret_cast<IntRegister>(a) | (b != 0));
+// A bit for each lane that is not zero, the first lane's lowest.
+inline uint32_t nonzero_lanes(const Block& b) {
+    uint32_t lanes = 0;
+#pragma GCC unroll 4
+    for (int i = 0; i < kParts; ++i) {
+#if MULEX_WIDTH == 8 && defined(__AVX2__)
+        const __m256 x = reinterpret_cast<__m256>(b.part[i]);
+        lanes |= static_cast<uint32_t>(_mm256_movemask_ps(_mm256_cmp_ps(x, _mm256_setzero_ps(), _CMP_NEQ_UQ))) << (i * 8);
+#elif MULEX_WIDTH == 16 && defined(__AVX512F__)
+        const __m512 x = reinterpret_cast<__m512>(b.part[i]);
+        lanes = _mm512_cmp_ps_mask(x, _mm512_setzero_ps(), _CMP_NEQ_UQ);
+#else
+        for (int j = 0; j < kWidth; ++j) lanes |= static_cast<uint32_t>(b.part[i][j] != 0) << (i * kWidth + j);
+#endif
+    }
+    return lanes;
 }
 
 inline float sum_of(const Block& b) {

@@ -76,15 +76,15 @@ struct WorldShape {
     Span<const int32_t> ghost_starts;
 };
 
-// Work that need not be done twice, or at all. Remembered values change no bit of any result, nor do hidden units that
-// are left out because no stack of the batch has a slope there. Equal stacks of a batch, and equal patches of its
+// Work that need not be done twice, or at all. Remembered values change no bit of any result, nor do slopes of zero
+// that are left out on the way back. Equal stacks of a batch, and equal patches of its
 // pictures, share one backward pass: slopes are added before it instead of after, which may change last bits.
 enum Savings {
     kRememberValues = 1,
     kRememberTargets = 2,
     kEqualStacksOnce = 4,
     kEqualPatchesOnce = 8,
-    kExcitedUnitsOnly = 16
+    kSlopesOnly = 16
 };
 
 struct Settings {
@@ -140,7 +140,7 @@ struct Outcome {
 struct Work {
     int64_t samples = 0, distinct = 0, target_samples = 0, target_computed = 0, acted = 0, acted_computed = 0;
     int64_t patches = 0, patches_computed = 0;  // of learning and targets, over all layers
-    int64_t units = 0, units_computed = 0;      // hidden units on the way back
+    int64_t slopes = 0, slopes_computed = 0;    // of hidden layers and convolutions, on the way back
 };
 
 class Engine {

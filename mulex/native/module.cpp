@@ -232,8 +232,8 @@ public:
         out["acted_computed"] = work.acted_computed;
         out["patches"] = work.patches;
         out["patches_computed"] = work.patches_computed;
-        out["units"] = work.units;
-        out["units_computed"] = work.units_computed;
+        out["slopes"] = work.slopes;
+        out["slopes_computed"] = work.slopes_computed;
         return out;
     }
 

@@ -6,7 +6,7 @@
 #include "engine.hpp"
 #include "patches.hpp"
 #include "products.hpp"
-#include "spread.hpp"
+#include "slopes.hpp"
 
 namespace mulex {
 namespace {
@@ -46,7 +46,7 @@ struct Layer {
     int64_t positions, picture;     // output positions, and floats of a padded input picture
     Array<int32_t> in_row, out_row;  // (places * positions,): where windows begin, and where results go
     Array<float> in, d_in;          // (places, picture)
-    Array<float> turned;            // the weights, transposed
+    Array<float> turned, turned_gradient;  // the weights and their gradient, transposed
     Array<int32_t> block_offset;    // where in a window each 16 channels stand
 
     // The rows that are computed: all, or one for each distinct patch; then the others are copies of one of them.
@@ -79,18 +79,8 @@ public:
         features_ = last.positions * last.shape.out_channels;
         f_.resize(padded(places) * features_);
         d_f_.resize(padded(places) * features_);
-        d_f_turned_.resize(padded(places) * features_);
-        d_h_turned_.resize(padded(places) * hidden_);
-        packed_gradient_.resize(features_ * padded(hidden_) + kLanes);
-        excited_.resize(padded(hidden_));
-        spread_.shape(hidden_);
-        all_units_ = !(settings.savings & kExcitedUnitsOnly);
-        feature_row_.resize(features_);
-        weight_row_.resize(features_);
-        for (int64_t k = 0; k < features_; ++k) {
-            feature_row_[k] = static_cast<int32_t>(k * padded(places));
-            weight_row_[k] = static_cast<int32_t>(k * hidden_);
-        }
+        slopes_only_ = settings.savings & kSlopesOnly;
+        shape_slopes();
         for (int64_t i = 0; i < count_; ++i) place_outputs(i);
         for (int64_t h = 0; h < heads_count_; ++h) shape_head(heads_[h], settings.heads[h]);
         const int64_t tables = places * 3;
@@ -173,11 +163,12 @@ public:
         std::memset(heads_[h].d_o.data(), 0, static_cast<size_t>(places * heads_[h].out.width()) * sizeof(float));
     }
 
-    // The gradients of a head's weights. Its share in the features' gradient is added to those of the heads before it;
-    // it is made transposed (features x places), because there are fewer places than rows of weights to transpose.
-    // Gives how many hidden units took part.
-    int64_t backward_head(const float* p, int64_t h, bool first, const int32_t* place, int64_t count, int64_t places,
-                          float* gradient) {
+    void clear_d_features(int64_t places) {
+        std::memset(d_f_.data(), 0, static_cast<size_t>(places * features_) * sizeof(float));
+    }
+
+    // The gradients of a head's weights, and its share in the features' gradient, added to those of the other heads.
+    void backward_head(const float* p, int64_t h, const int32_t* place, int64_t count, float* gradient) {
         Head& head = heads_[h];
         const Rows rows = rows_of(head, place, count);
         const int64_t outputs = head.shape.outputs;
@@ -185,36 +176,46 @@ public:
               gradient + head.shape.out_weight);
         row_sums(head.d_o.data(), rows.out, count, outputs, gradient + head.shape.out_bias);
         transpose(p + head.shape.out_weight, hidden_, outputs, head.out_turned.data(), head.hidden.width(), outputs);
-        head.d_h.clear();
         product<Store::kSet>(head.d_o.data(), rows.out, count, dense_window(outputs), head.out_turned.data(),
                              head.hidden.width(), head.hidden.blocks(), nullptr, head.d_h.data(), rows.hidden);
         for (int64_t i = 0; i < count; ++i)
             through_relu(&head.d_h[rows.hidden[i]], &head.h[rows.hidden[i]], head.hidden.width());
         row_sums(head.d_h.data(), rows.hidden, count, hidden_, gradient + head.shape.hidden_bias);
-        const int64_t excited = find_excited(head, rows, count);
-        transpose(head.d_h.data(), padded(places), hidden_, d_h_turned_.data(), padded(places_), head.hidden.width());
-        const auto share = first ? product<Store::kSet, Picked> : product<Store::kAdd, Picked>;
-        share(p + head.shape.hidden_weight, weight_row_.data(), features_, dense_window(excited), d_h_turned_.data(),
-              padded(places_), padded(places) / kLanes, nullptr, d_f_turned_.data(), feature_row_.data(), nullptr,
-              spread_.list());
-        hidden_gradient(head, rows, count, excited, gradient + head.shape.hidden_weight);
-        return excited;
+        transpose(p + head.shape.hidden_weight, features_, hidden_, hidden_turned_.data(), turned_row(), hidden_);
+        if (few_slopes(head.d_h.data(), rows.hidden, count, hidden_))
+            backward_hidden(rows, count, gradient + head.shape.hidden_weight);
+        else
+            backward_hidden_dense(head, rows, count, gradient + head.shape.hidden_weight);
     }
 
     void backward_body(const float* p, int64_t places, float* gradient) {
-        transpose_into_places(places);
         through_relu(d_f_.data(), f_.data(), places * features_);
         for (int64_t i = count_ - 1; i >= 0; --i) {
             Layer& layer = layers_[i];
             float* d = i + 1 < count_ ? layers_[i + 1].d_in.data() : d_f_.data();
             const int64_t columns = layer.shape.out_channels;
             for (int64_t k = 0; k < layer.copies; ++k) add_rows(d + layer.copy_from[k], d + layer.copy_to[k], columns);
-            outer(layer.in.data(), layer.rows_in, layer.rows, layer.window, d, layer.rows_out, columns,
-                  gradient + layer.shape.weight);
             row_sums(d, layer.rows_out, layer.rows, columns, gradient + layer.shape.bias);
-            if (i > 0) backward_input(p, layer, d, places);
+            const bool few = layer.window.run % kLanes == 0 && few_slopes(d, layer.rows_out, layer.rows, columns);
+            if (few)
+                backward_weights(layer, gradient + layer.shape.weight);
+            else
+                backward_weights_dense(layer, d, gradient + layer.shape.weight);
+            if (i == 0) break;
+            const int64_t inputs = layer.window.size();
+            transpose(p + layer.shape.weight, inputs, columns, layer.turned.data(), inputs, columns);
+            std::memset(layer.d_in.data(), 0, static_cast<size_t>(places * layer.picture) * sizeof(float));
+            if (few)
+                backward_input(layer);
+            else
+                backward_input_dense(layer, d);
+            through_relu(layer.d_in.data(), layer.in.data(), places * layer.picture);
         }
     }
+
+    // Slopes that the gradients of weights were made of, and how many of them were computed with.
+    int64_t slopes_met() const { return slopes_met_; }
+    int64_t slopes_used() const { return slopes_used_; }
 
 private:
     struct Rows {
@@ -233,36 +234,71 @@ private:
         return Rows{feature, hidden, out};
     }
 
-    // The hidden units that have a slope anywhere in the batch, often only half of them: gives how many they are.
-    int64_t find_excited(const Head& head, const Rows& rows, int64_t count) {
-        excited_.clear();
-        for (int64_t i = 0; i < count; ++i)
-            for (int64_t j = 0; j < head.hidden.width(); j += kLanes)
-                store(&excited_[j], map(load(&excited_[j]), load(&head.d_h[rows.hidden[i] + j]), where_either));
-        return spread_.choose(excited_.data(), hidden_, all_units_);
+    // Floats from one row of the transposed hidden weights to the next: an odd number of cache lines, so that a column of
+    // blocks has room in the fastest cache.
+    int64_t turned_row() const { return features_ / kLanes % 2 ? features_ : features_ + kLanes; }
+
+    // Whether enough slopes of a layer are zero that it pays to leave them out; then slopes_ has the others.
+    bool few_slopes(const float* d, const int32_t* d_row, int64_t rows, int64_t columns) {
+        const int64_t all = rows * columns, found = slopes_only_ ? slopes_.find(d, d_row, rows, columns) : all;
+        const bool few = 2 * found < all;
+        slopes_met_ += all;
+        slopes_used_ += few ? found : all;
+        return few;
     }
 
-    // Where that spares a block of columns, the excited units are put side by side first; d_h is of no more use then.
-    void hidden_gradient(Head& head, const Rows& rows, int64_t count, int64_t excited, float* gradient) {
-        const bool packed = padded(excited) < padded(hidden_);
-        const int64_t columns = packed ? padded(excited) : hidden_;
-        for (int64_t i = 0; packed && i < count; ++i) {
-            float* row = &head.d_h[rows.hidden[i]];
-            for (int64_t j = 0; j < excited; ++j) row[j] = row[spread_.list()[j]];
-            for (int64_t j = excited; j < columns; ++j) row[j] = 0;
+    void backward_hidden(const Rows& rows, int64_t count, float* gradient) {
+        const int64_t blocks = features_ / kLanes;
+        for_tiles<kSumBlocks>(blocks, SlopesTimesRows{slopes_, count, hidden_turned_.data(), turned_row(), d_f_.data(),
+                                                      rows.feature, in_line_.data()});
+        for (int64_t m = 0; m < count; m += kMarks) {
+            slopes_.find_by_columns(m, count - m < kMarks ? count - m : kMarks);
+            for_tiles<kSumBlocks>(blocks, ColumnsTimesRows{slopes_, hidden_, f_.data(), rows.feature, in_line_.data(),
+                                                           hidden_gradient_.data(), turned_row(), m > 0});
         }
-        outer(f_.data(), rows.feature, count, dense_window(features_), head.d_h.data(), rows.hidden, columns,
-              packed ? packed_gradient_.data() : gradient);
-        if (packed) spread_.rows(packed_gradient_.data(), columns, features_, gradient, hidden_);
+        transpose(hidden_gradient_.data(), hidden_, features_, gradient, hidden_, turned_row());
+    }
+
+    void backward_hidden_dense(Head& head, const Rows& rows, int64_t count, float* gradient) {
+        product<Store::kAdd>(head.d_h.data(), rows.hidden, count, dense_window(hidden_), hidden_turned_.data(),
+                             turned_row(), features_ / kLanes, nullptr, d_f_.data(), rows.feature);
+        outer(f_.data(), rows.feature, count, dense_window(features_), head.d_h.data(), rows.hidden, hidden_, gradient);
+    }
+
+    // The gradient of a convolution's weights, some rows at a time, so few that their windows stay in the fastest cache.
+    void backward_weights(Layer& layer, float* gradient) {
+        const int64_t columns = layer.shape.out_channels, inputs = layer.window.size();
+        for (int64_t m = 0; m < layer.rows; m += kMarks) {
+            slopes_.find_by_columns(m, layer.rows - m < kMarks ? layer.rows - m : kMarks);
+            for_tiles<kSumBlocks>(inputs / kLanes, ColumnsTimesRows{slopes_, columns, layer.in.data(), layer.rows_in,
+                                                                    layer.block_offset.data(),
+                                                                    layer.turned_gradient.data(), inputs, m > 0});
+        }
+        transpose(layer.turned_gradient.data(), columns, inputs, gradient, columns, inputs);
+    }
+
+    // Each window's share of what its input should have been, added where the window lay.
+    void backward_input(Layer& layer) {
+        const int64_t inputs = layer.window.size();
+        for_tiles<kSumBlocks>(inputs / kLanes,
+                              SlopesTimesRows{slopes_, layer.rows, layer.turned.data(), inputs, layer.d_in.data(),
+                                              layer.rows_in, layer.block_offset.data()});
+    }
+
+    void backward_weights_dense(Layer& layer, const float* d, float* gradient) {
+        const int64_t columns = layer.shape.out_channels;
+        outer(layer.in.data(), layer.rows_in, layer.rows, layer.window, d, layer.rows_out, columns, gradient);
+    }
+
+    void backward_input_dense(Layer& layer, const float* d) {
+        const int64_t columns = layer.shape.out_channels, inputs = layer.window.size();
+        product<Store::kAdd>(d, layer.rows_out, layer.rows, dense_window(columns), layer.turned.data(), inputs,
+                             inputs / kLanes, nullptr, layer.d_in.data(), layer.rows_in, layer.block_offset.data());
     }
 
     static void through_relu(float* d, const float* activation, int64_t count) {
         for (int64_t i = 0; i < count; i += kLanes)
             store(d + i, map(load(activation + i), load(d + i), where_positive));
-    }
-
-    void transpose_into_places(int64_t places) {
-        transpose(d_f_turned_.data(), features_, padded(places), d_f_.data(), features_, padded(places_));
     }
 
     static void add_rows(float* to, const float* from, int64_t columns) {
@@ -295,16 +331,6 @@ private:
         layer.copies = copies;
     }
 
-    // Each window's share of what its input should have been is added where the window lay.
-    void backward_input(const float* p, Layer& layer, const float* d, int64_t places) {
-        const int64_t inputs = layer.window.size(), columns = layer.shape.out_channels;
-        transpose(p + layer.shape.weight, inputs, columns, layer.turned.data(), inputs, columns);
-        std::memset(layer.d_in.data(), 0, static_cast<size_t>(places * layer.picture) * sizeof(float));
-        product<Store::kAdd>(d, layer.rows_out, layer.rows, dense_window(columns), layer.turned.data(), inputs,
-                             inputs / kLanes, nullptr, layer.d_in.data(), layer.rows_in, layer.block_offset.data());
-        through_relu(layer.d_in.data(), layer.in.data(), places * layer.picture);
-    }
-
     void shape_layer(Layer& layer, const LayerShape& s) {
         layer.shape = s;
         layer.window = Window{s.kernel, s.kernel * s.channels, static_cast<int64_t>(s.padded_cols) * s.channels};
@@ -315,6 +341,7 @@ private:
         layer.in_row.resize(places_ * layer.positions);
         layer.out_row.resize(places_ * layer.positions);
         layer.turned.resize(layer.window.size() * s.out_channels);
+        layer.turned_gradient.resize(layer.window.size() * s.out_channels);
         layer.some_in.resize(places_ * layer.positions);
         layer.some_out.resize(places_ * layer.positions);
         layer.copy_to.resize(places_ * layer.positions);
@@ -349,12 +376,26 @@ private:
             }
     }
 
+    void shape_slopes() {
+        int64_t rows = places_, columns = hidden_;
+        for (int64_t i = 0; i < count_; ++i) {
+            const Layer& layer = layers_[i];
+            if (places_ * layer.positions > rows) rows = places_ * layer.positions;
+            if (layer.shape.out_channels > columns) columns = layer.shape.out_channels;
+        }
+        slopes_.shape(rows, columns);
+        hidden_turned_.resize(hidden_ * turned_row());
+        hidden_gradient_.resize(hidden_ * turned_row());
+        in_line_.resize(features_ / kLanes);
+        for (int64_t n = 0; n < in_line_.count(); ++n) in_line_[n] = static_cast<int32_t>(n * kLanes);
+    }
+
     void shape_head(Head& head, const HeadShape& shape) {
         head.shape = shape;
         head.hidden.shape(features_, hidden_);
         head.out.shape(hidden_, shape.outputs);
         head.h.resize(places_ * head.hidden.width());
-        head.d_h.resize(padded(places_) * head.hidden.width());
+        head.d_h.resize(places_ * head.hidden.width());
         head.o.resize(places_ * head.out.width());
         head.d_o.resize(places_ * head.out.width());
         head.out_turned.resize(shape.outputs * head.hidden.width());
@@ -364,10 +405,12 @@ private:
     Layer* layers_ = nullptr;
     Head* heads_ = nullptr;
     uint32_t batch_ = 0;
-    bool all_units_ = false;
-    Spread spread_;
-    Array<float> f_, d_f_, d_f_turned_, d_h_turned_, excited_, packed_gradient_;
-    Array<int32_t> rows_, everyone_, feature_row_, weight_row_;
+    bool slopes_only_ = false;
+    int64_t slopes_met_ = 0, slopes_used_ = 0;
+    Slopes slopes_;
+    Array<float> f_, d_f_;                         // (places, features)
+    Array<float> hidden_turned_, hidden_gradient_;  // a head's hidden weights and their gradient, transposed
+    Array<int32_t> rows_, everyone_, in_line_;
 };
 
 }  // namespace

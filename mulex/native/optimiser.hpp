@@ -6,10 +6,6 @@
 #include "block.hpp"
 #include "engine.hpp"
 
-#if defined(__AVX2__)
-#include <immintrin.h>
-#endif
-
 namespace mulex {
 namespace {
 

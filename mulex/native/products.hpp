@@ -18,14 +18,6 @@ struct Window {
 
 enum class Store { kSet, kRelu, kAdd };
 
-// Which numbers of a's rows, and with them which rows of b, take part in a product: all, or those of a list.
-struct Every {
-    int64_t operator[](int64_t j) const { return j; }
-};
-typedef const int32_t* Picked;
-inline bool takes_all(Every) { return true; }
-inline bool takes_all(Picked) { return false; }
-
 // The loops over a tile's rows must be unrolled, every one of them: else the sums are kept in memory.
 #define MULEX_UNROLL _Pragma("GCC unroll 16")
 
@@ -38,8 +30,8 @@ __attribute__((always_inline)) inline void finish(float* to, const Block& sum) {
 }
 
 // c[row] (16 columns) = bias + a[row] * b, as Store says.
-template <int kRows, Store kStore, class Numbers>
-inline void product_tile(const float* a, const int32_t* a_row, Window window, Numbers numbers, const float* b,
+template <int kRows, Store kStore>
+inline void product_tile(const float* a, const int32_t* a_row, Window window, const float* b,
                          int64_t b_stride, const float* bias, float* c, const int32_t* c_row) {
     Block sum[kRows];
     const float* row[kRows];
@@ -49,11 +41,10 @@ inline void product_tile(const float* a, const int32_t* a_row, Window window, Nu
         sum[r] = start;
     }
     for (int s = 0; s < window.segments; ++s) {
-        for (int64_t j = 0; j < window.run; ++j) {
-            const Block w = load(b + numbers[j] * b_stride);
-            MULEX_UNROLL for (int r = 0; r < kRows; ++r) sum[r] = plus_product(sum[r], splat(row[r][numbers[j]]), w);
+        for (int64_t j = 0; j < window.run; ++j, b += b_stride) {
+            const Block w = load(b);
+            MULEX_UNROLL for (int r = 0; r < kRows; ++r) sum[r] = plus_product(sum[r], splat(row[r][j]), w);
         }
-        b += window.run * b_stride;
         MULEX_UNROLL for (int r = 0; r < kRows; ++r) row[r] += window.stride;
     }
     MULEX_UNROLL for (int r = 0; r < kRows; ++r) finish<kStore>(c + c_row[r], sum[r]);
@@ -87,9 +78,7 @@ inline void outer_tile(const float* a, const int32_t* a_row, int64_t rows, const
     MULEX_UNROLL for (int r = 0; r < kRows; ++r) store_some(d + r * d_stride, sum[r], columns);
 }
 
-#undef MULEX_UNROLL
-
-// Call work.run<R>(first) on tiles of nearly equal height R that cover `rows`.
+// Call work.run<R>(first) on tiles of nearly equal height R, kMost or less, that cover `rows`.
 template <int kRows, class Work>
 inline void run_tiles(int64_t height, int64_t first, int64_t tiles, Work& work) {
     if constexpr (kRows > 0) {
@@ -100,20 +89,19 @@ inline void run_tiles(int64_t height, int64_t first, int64_t tiles, Work& work) 
     }
 }
 
-template <class Work>
+template <int kMost, class Work>
 inline void for_tiles(int64_t rows, Work work) {
     if (rows <= 0) return;
-    const int64_t tiles = (rows + kTileRows - 1) / kTileRows, height = rows / tiles, higher = rows % tiles;
-    run_tiles<kTileRows>(height + 1, 0, higher, work);
-    run_tiles<kTileRows>(height, higher * (height + 1), tiles - higher, work);
+    const int64_t tiles = (rows + kMost - 1) / kMost, height = rows / tiles, higher = rows % tiles;
+    run_tiles<kMost>(height + 1, 0, higher, work);
+    run_tiles<kMost>(height, higher * (height + 1), tiles - higher, work);
 }
 
-template <Store kStore, class Numbers>
+template <Store kStore>
 struct ProductWork {
     const float* a;
     const int32_t* a_row;
     Window window;
-    Numbers numbers;
     const float* b;
     int64_t b_stride;
     const float* bias;
@@ -122,18 +110,17 @@ struct ProductWork {
 
     template <int kRows>
     void run(int64_t first) {
-        product_tile<kRows, kStore>(a, a_row + first, window, numbers, b, b_stride, bias, c, c_row + first);
+        product_tile<kRows, kStore>(a, a_row + first, window, b, b_stride, bias, c, c_row + first);
     }
 };
 
 // c = a * b (+ bias) for `blocks` times 16 columns of b; block n of c stands at its offset, or after block n - 1.
-template <Store kStore, class Numbers = Every>
+template <Store kStore>
 __attribute__((noinline)) void product(const float* a, const int32_t* a_row, int64_t rows, Window window, const float* b,
                                        int64_t b_stride, int64_t blocks, const float* bias, float* c,
-                                       const int32_t* c_row, const int32_t* c_block = nullptr,
-                                       Numbers numbers = Numbers{}) {
+                                       const int32_t* c_row, const int32_t* c_block = nullptr) {
     constexpr int kWide = kWidth == 4 ? 2 : 4;  // blocks whose sums fit in the registers
-    if (rows == 1 && blocks % kWide == 0 && kStore != Store::kAdd && !c_block && takes_all(numbers)) {
+    if (rows == 1 && blocks % kWide == 0 && kStore != Store::kAdd && !c_block) {
         for (int64_t n = 0; n < blocks; n += kWide)
             row_product<kWide, kStore>(a + a_row[0], window, b + n * kLanes, b_stride,
                                        bias ? bias + n * kLanes : nullptr, c + c_row[0] + n * kLanes);
@@ -143,7 +130,7 @@ __attribute__((noinline)) void product(const float* a, const int32_t* a_row, int
         float* to = c + (c_block ? c_block[n] : n * kLanes);
         const float* from = bias ? bias + n * kLanes : nullptr;
         const float* column = b + n * kLanes;
-        for_tiles(rows, ProductWork<kStore, Numbers>{a, a_row, window, numbers, column, b_stride, from, to, c_row});
+        for_tiles<kTileRows>(rows, ProductWork<kStore>{a, a_row, window, column, b_stride, from, to, c_row});
     }
 }
 
@@ -175,8 +162,8 @@ __attribute__((noinline)) void outer(const float* a, const int32_t* a_row, int64
             const int width = static_cast<int>(columns - n < kLanes ? columns - n : kLanes);
             for (int s = 0; s < window.segments; ++s) {
                 float* to = d + static_cast<int64_t>(s) * window.run * columns + n;
-                for_tiles(window.run, OuterWork{a + s * window.stride, a_row + m, some, g + n, g_row + m, to, columns,
-                                                width, m > 0});
+                for_tiles<kTileRows>(window.run, OuterWork{a + s * window.stride, a_row + m, some, g + n, g_row + m, to,
+                                                           columns, width, m > 0});
             }
         }
     }
@@ -194,34 +181,40 @@ inline void row_sums(const float* g, const int32_t* g_row, int64_t rows, int64_t
     }
 }
 
-typedef float Quad __attribute__((vector_size(16)));
-typedef float LooseQuad __attribute__((vector_size(16), aligned(4), may_alias));
+typedef float Quad __attribute__((vector_size(16), aligned(4), may_alias));
+typedef float Eight __attribute__((vector_size(32), aligned(4), may_alias));
 
-inline void transpose_quads(const float* from, int64_t from_stride, float* to, int64_t to_stride) {
-#if defined(__has_builtin) && __has_builtin(__builtin_shufflevector)
-    Quad row[4];
-    for (int i = 0; i < 4; ++i) row[i] = *reinterpret_cast<const LooseQuad*>(from + i * from_stride);
-    const Quad a = __builtin_shufflevector(row[0], row[1], 0, 4, 1, 5);
-    const Quad b = __builtin_shufflevector(row[2], row[3], 0, 4, 1, 5);
-    const Quad c = __builtin_shufflevector(row[0], row[1], 2, 6, 3, 7);
-    const Quad d = __builtin_shufflevector(row[2], row[3], 2, 6, 3, 7);
-    *reinterpret_cast<LooseQuad*>(to) = __builtin_shufflevector(a, b, 0, 1, 4, 5);
-    *reinterpret_cast<LooseQuad*>(to + to_stride) = __builtin_shufflevector(a, b, 2, 3, 6, 7);
-    *reinterpret_cast<LooseQuad*>(to + 2 * to_stride) = __builtin_shufflevector(c, d, 0, 1, 4, 5);
-    *reinterpret_cast<LooseQuad*>(to + 3 * to_stride) = __builtin_shufflevector(c, d, 2, 3, 6, 7);
-#else
-    for (int i = 0; i < 4; ++i)
-        for (int j = 0; j < 4; ++j) to[j * to_stride + i] = from[i * from_stride + j];
-#endif
+// Eight rows of four columns: rows 0 and 4, 1 and 5 ... go side by side, and each half is transposed.
+inline void transpose_eight(const float* from, int64_t from_stride, float* to, int64_t to_stride) {
+    Eight row[4];
+    for (int i = 0; i < 4; ++i) {
+        const Quad upper = *reinterpret_cast<const Quad*>(from + i * from_stride);
+        const Quad lower = *reinterpret_cast<const Quad*>(from + (i + 4) * from_stride);
+        row[i] = __builtin_shufflevector(upper, lower, 0, 1, 2, 3, 4, 5, 6, 7);
+    }
+    const Eight a = __builtin_shufflevector(row[0], row[1], 0, 8, 1, 9, 4, 12, 5, 13);
+    const Eight b = __builtin_shufflevector(row[2], row[3], 0, 8, 1, 9, 4, 12, 5, 13);
+    const Eight c = __builtin_shufflevector(row[0], row[1], 2, 10, 3, 11, 6, 14, 7, 15);
+    const Eight d = __builtin_shufflevector(row[2], row[3], 2, 10, 3, 11, 6, 14, 7, 15);
+    *reinterpret_cast<Eight*>(to) = __builtin_shufflevector(a, b, 0, 1, 8, 9, 4, 5, 12, 13);
+    *reinterpret_cast<Eight*>(to + to_stride) = __builtin_shufflevector(a, b, 2, 3, 10, 11, 6, 7, 14, 15);
+    *reinterpret_cast<Eight*>(to + 2 * to_stride) = __builtin_shufflevector(c, d, 0, 1, 8, 9, 4, 5, 12, 13);
+    *reinterpret_cast<Eight*>(to + 3 * to_stride) = __builtin_shufflevector(c, d, 2, 3, 10, 11, 6, 7, 14, 15);
 }
 
 // to (columns x to_stride) = from (rows x columns, from_stride apart), transposed.
 inline void transpose(const float* from, int64_t rows, int64_t columns, float* to, int64_t to_stride,
                       int64_t from_stride) {
-    const int64_t whole_rows = rows / 4 * 4, whole_columns = columns / 4 * 4;
-    for (int64_t j = 0; j < whole_columns; j += 4)
-        for (int64_t i = 0; i < whole_rows; i += 4)
-            transpose_quads(from + i * from_stride + j, from_stride, to + j * to_stride + i, to_stride);
+#if defined(__has_builtin) && __has_builtin(__builtin_shufflevector)
+    const int64_t whole_rows = rows / 8 * 8, whole_columns = columns / 4 * 4;
+#else
+    const int64_t whole_rows = 0, whole_columns = 0;
+#endif
+    const int64_t rows_at_once = rows > columns ? 8 : whole_rows;  // the longer side is the outer loop's, for the cache
+    for (int64_t first = 0; first < whole_rows; first += rows_at_once)
+        for (int64_t j = 0; j < whole_columns; j += 4)
+            for (int64_t i = first; i < first + rows_at_once; i += 8)
+                transpose_eight(from + i * from_stride + j, from_stride, to + j * to_stride + i, to_stride);
     for (int64_t i = 0; i < rows; ++i)
         for (int64_t j = i < whole_rows ? whole_columns : 0; j < columns; ++j)
             to[j * to_stride + i] = from[i * from_stride + j];

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 from mulex.config import GridWorldConfig, TrainingConfig
 from mulex.methods import make_run
-from mulex.native_engine import ALL_SAVINGS, EQUAL_PATCHES_ONCE, EXCITED_UNITS_ONLY, NativeEngine
+from mulex.native_engine import ALL_SAVINGS, EQUAL_PATCHES_ONCE, SLOPES_ONLY, NativeEngine
 from tests.bench.peers.flops import computed
 from tests.bench.plain_dqn import PlainDQN
 
@@ -34,10 +34,17 @@ class Native:
 
 
 class Counted(Native):
-    """It computes every patch and every unit: only then does the engine's count of its work say how many operations."""
+    """It computes every patch and every slope: only then does the engine's count of its work say how many operations."""
 
     def __init__(self) -> None:
-        super().__init__(savings=ALL_SAVINGS & ~EQUAL_PATCHES_ONCE & ~EXCITED_UNITS_ONLY)
+        super().__init__(savings=ALL_SAVINGS & ~EQUAL_PATCHES_ONCE & ~SLOPES_ONLY)
+
+
+class NothingSaved(Native):
+    """All the work of the plain algorithm, twice where it comes twice: what a second head costs in itself."""
+
+    def __init__(self, method: str = "epsilon_greedy") -> None:
+        super().__init__(method, savings=0)
 
 
 class PlainTorch(PlainDQN):

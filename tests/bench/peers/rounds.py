@@ -31,7 +31,9 @@ class Entry:
 ENTRIES = (
     Entry("native", "ours", "ours", "Native", 40, 12),
     Entry("native_mulex", "ours, MuleX (two heads)", "ours", "Native", 40, 12, ("mulex",)),
-    Entry("native_counted", "ours, all patches and units", "ours", "Counted", 40, 12),
+    Entry("native_counted", "ours, all patches and slopes", "ours", "Counted", 40, 12),
+    Entry("native_nothing_saved", "ours, nothing saved", "ours", "NothingSaved", 40, 8),
+    Entry("native_nothing_saved_mulex", "ours, MuleX, nothing saved", "ours", "NothingSaved", 40, 8, ("mulex",)),
     Entry("jax_scan", "JAX, one jitted scan", "jax_scan", "JaxScan", 4, 5),
     Entry("plain_torch", "plain torch loop", "ours", "PlainTorch", 2),
     Entry("cleanrl_style", "CleanRL's style", "cleanrl_style", "CleanRLStyle", 2),

@@ -1,0 +1,157 @@
+// The two products of the way back through a layer, with only the slopes that are not zero: ReLUs leave a tenth to a
+// half of them. Each is a sum of whole rows of something, times a slope each. Zeros would add nothing, and the others
+// are added in the order of the dense products: the bits are the same.
+#pragma once
+
+#include "block.hpp"
+#include "products.hpp"
+
+namespace mulex {
+namespace {
+
+constexpr int kSumBlocks = kWidth == 16 ? 12 : kWidth == 8 ? 6 : 3;  // whose sums fit in the registers
+constexpr int64_t kMarks = 64;  // of a word
+
+// Which slopes of a layer are not zero: a bit each, by rows, and by columns for some rows.
+class Slopes {
+public:
+    void shape(int64_t rows, int64_t columns) {
+        row_marks_.resize(rows * words_of(columns));
+        column_marks_.resize(padded(columns));
+    }
+
+    // Rows are whole blocks of 16, whatever stands after the columns. Gives how many slopes there are.
+    int64_t find(const float* d, const int32_t* d_row, int64_t rows, int64_t columns) {
+        d_ = d;
+        d_row_ = d_row;
+        columns_ = columns;
+        words_ = words_of(columns);
+        int64_t found = 0;
+        for (int64_t m = 0; m < rows; ++m)
+            for (int64_t w = 0; w < words_; ++w) {
+                const uint64_t marks = marks_of(d + d_row[m] + w * kMarks, columns - w * kMarks);
+                row_marks_[m * words_ + w] = marks;
+                found += __builtin_popcountll(marks);
+            }
+        return found;
+    }
+
+    // Mark the columns of 64 rows at most.
+    void find_by_columns(int64_t first, int64_t rows) {
+        first_ = first;
+        const int64_t half = kMarks / 2, lower = rows < half ? rows : half;
+        for (int64_t n = 0; n < columns_; n += kLanes) {
+            mark_columns(n, first, first + lower, 0);
+            mark_columns(n, first + lower, first + rows, half);
+        }
+    }
+
+    // Call work(column, slope) for those of a row.
+    template <class Work>
+    __attribute__((always_inline)) void for_row(int64_t m, Work work) const {
+        const float* row = d_ + d_row_[m];
+        for (int64_t w = 0; w < words_; ++w)
+            for (uint64_t marks = row_marks_[m * words_ + w]; marks; marks &= marks - 1) {
+                const int64_t k = w * kMarks + __builtin_ctzll(marks);
+                work(k, row[k]);
+            }
+    }
+
+    // Call work(row, slope) for those of a column.
+    template <class Work>
+    __attribute__((always_inline)) void for_column(int64_t k, Work work) const {
+        for (uint64_t marks = column_marks_[k]; marks; marks &= marks - 1) {
+            const int64_t m = first_ + __builtin_ctzll(marks);
+            work(m, d_[d_row_[m] + k]);
+        }
+    }
+
+private:
+    static int64_t words_of(int64_t columns) { return (columns + kMarks - 1) / kMarks; }
+
+    static uint64_t marks_of(const float* x, int64_t count) {
+        uint64_t marks = 0;
+        for (int64_t n = 0; n < count && n < kMarks; n += kLanes)
+            marks |= static_cast<uint64_t>(nonzero_lanes(load(x + n))) << n;
+        return count < kMarks ? marks & ((uint64_t{1} << count) - 1) : marks;
+    }
+
+    // The marks of 32 rows at most, in 16 columns, go to bits `shift` and above.
+    void mark_columns(int64_t n, int64_t begin, int64_t end, int64_t shift) {
+        IntRegister marks[kParts] = {};
+        for (int64_t m = end - 1; m >= begin; --m) {
+            const Block x = load(d_ + d_row_[m] + n);
+            MULEX_UNROLL for (int i = 0; i < kParts; ++i) marks[i] = marks[i] + marks[i] - (x.part[i] != 0);
+        }
+        for (int64_t i = 0; i < kLanes; ++i) {
+            const uint64_t word = static_cast<uint64_t>(static_cast<uint32_t>(marks[i / kWidth][i % kWidth])) << shift;
+            column_marks_[n + i] = shift ? column_marks_[n + i] | word : word;
+        }
+    }
+
+    const float* d_ = nullptr;
+    const int32_t* d_row_ = nullptr;
+    int64_t columns_ = 0, words_ = 0, first_ = 0;
+    Array<uint64_t> row_marks_, column_marks_;
+};
+
+// c[row] += d[row] * b, where b has a row of `stride` for each column of d. The last row comes first: where windows of a
+// picture overlap, that is the order of the dense product, which goes by where the place they share lies in them.
+struct SlopesTimesRows {
+    const Slopes& slopes;
+    int64_t rows;
+    const float* b;
+    int64_t stride;
+    float* c;
+    const int32_t *c_row, *c_block;
+
+    template <int kBlocks>
+    void run(int64_t first) {
+        const float* from = b + first * kLanes;
+        for (int64_t m = rows - 1; m >= 0; --m) {
+            Block sum[kBlocks];
+            MULEX_UNROLL for (int n = 0; n < kBlocks; ++n) sum[n] = Block{};
+            slopes.for_row(m, [&](int64_t k, float slope) {
+                const float* row = from + k * stride;
+                const Register x = splat(slope);
+                MULEX_UNROLL for (int n = 0; n < kBlocks; ++n) sum[n] = plus_product(sum[n], x, load(row + n * kLanes));
+            });
+            MULEX_UNROLL for (int n = 0; n < kBlocks; ++n) {
+                float* to = c + c_row[m] + c_block[first + n];
+                store(to, sum[n] + load(to));
+            }
+        }
+    }
+};
+
+// c (columns x c_stride) = the slopes of some rows, transposed, * b: row m of b begins at b_row[m], and its block n at
+// b_block[n] from there; `more` goes on from what c has.
+struct ColumnsTimesRows {
+    const Slopes& slopes;
+    int64_t columns;
+    const float* b;
+    const int32_t *b_row, *b_block;
+    float* c;
+    int64_t c_stride;
+    bool more;
+
+    template <int kBlocks>
+    void run(int64_t first) {
+        const float* from[kBlocks];
+        MULEX_UNROLL for (int n = 0; n < kBlocks; ++n) from[n] = b + b_block[first + n];
+        for (int64_t k = 0; k < columns; ++k) {
+            float* to = c + k * c_stride + first * kLanes;
+            Block sum[kBlocks];
+            MULEX_UNROLL for (int n = 0; n < kBlocks; ++n) sum[n] = more ? load(to + n * kLanes) : Block{};
+            slopes.for_column(k, [&](int64_t m, float slope) {
+                const int64_t at = b_row[m];
+                const Register x = splat(slope);
+                MULEX_UNROLL for (int n = 0; n < kBlocks; ++n) sum[n] = plus_product(sum[n], x, load(from[n] + at));
+            });
+            MULEX_UNROLL for (int n = 0; n < kBlocks; ++n) store(to + n * kLanes, sum[n]);
+        }
+    }
+};
+
+}  // namespace
+}  // namespace mulex
