@@ -41,15 +41,19 @@ def test_saved_work_is_not_counted() -> None:
 def test_figures_are_medians_of_ratios_within_rounds(capsys: pytest.CaptureFixture[str]) -> None:
     seconds = {"native": [1.0, 2.0, 1.0], "native_mulex": [1.5, 3.0, 1.4], "sb3": [10.0, 20.0, 40.0]}
     seconds["native_counted"] = seconds["native"]
+    seconds |= {"native_nothing_saved": [4.0, 4.0, 4.0], "native_nothing_saved_mulex": [5.0, 6.0, 4.0]}
     measured = Measured(seconds, {key: key for key in seconds}, [100.0] * 3, [50.0, 150.0, 60.0])
     figures = figures_of(measured)
     assert figures == {
         "native_seconds_per_paper_run": 800,
         "native_seconds_per_paper_run_mulex": 1200,
         "native_seconds_per_paper_run_counted": 800,
+        "native_seconds_per_paper_run_nothing_saved": 3200,
+        "native_seconds_per_paper_run_nothing_saved_mulex": 4000,
         "sb3_seconds_per_paper_run": 16_000,
         "native_vs_sb3": 10,
         "native_mulex_vs_one_head": 1.5,
+        "native_mulex_vs_one_head_nothing_saved": 1.25,
         "native_fraction_of_sgemm_peak": 0.6,
     }
     print_table(measured, figures)

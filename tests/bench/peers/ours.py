@@ -34,7 +34,7 @@ class Native:
 
 
 class Counted(Native):
-    """It computes every patch and every slope: only then does the engine's count of its work say how many operations."""
+    """Every patch and slope is computed: only then does the count of its work say how many operations it took."""
 
     def __init__(self) -> None:
         super().__init__(savings=ALL_SAVINGS & ~EQUAL_PATCHES_ONCE & ~SLOPES_ONLY)
