@@ -21,9 +21,9 @@ from mulex.native_engine import (
     ALL_SAVINGS,
     EQUAL_PATCHES_ONCE,
     EQUAL_STACKS_ONCE,
-    SLOPES_ONLY,
     REMEMBER_TARGETS,
     REMEMBER_VALUES,
+    SLOPES_ONLY,
     NativeEngine,
     instruction_sets,
 )
