@@ -24,6 +24,7 @@ HERE = Path(__file__).parent
 PAGES = (HERE.parent / "results.md", HERE.parent / "deviations.md")
 METHODS = ("epsilon_greedy", "additive", "mulex")
 HYPERPARAMETERS = ("learning_rate", "epsilon", "beta", "p_task", "gamma_steps")
+ROOMS = ("upper left", "upper right", "lower left", "lower right")
 FIGURES = ("curves", "violins", "starts", "acting", "response")
 
 
@@ -107,34 +108,34 @@ def pilot_table() -> list[str]:
 
 def correlations_table() -> list[str]:
     """By method, Spearman's rank correlation of a run's score with each hyperparameter of its search space."""
-    tables = load_tables([str(HERE / "main")])
     rows = []
-    for _, method, runs in tables.groups():
-        varied = [name for name in HYPERPARAMETERS if runs[name].nunique() > 1]
-        parts = [f"{name} {spearmanr(runs[name], runs['score']).statistic:.2f}" for name in varied]
-        rows.append([shown(method), str(len(runs)), ", ".join(parts)])
-    return markdown_table(["method", "runs", "rank correlation of the score"], rows)
+    for place in ("main", "hard"):
+        for _, method, runs in load_tables([str(HERE / place)]).groups():
+            varied = [name for name in HYPERPARAMETERS if runs[name].nunique() > 1]
+            parts = [f"{name} {spearmanr(runs[name], runs['score']).statistic:.2f}" for name in varied]
+            rows.append([place, shown(method), str(len(runs)), ", ".join(parts)])
+    return markdown_table(["sweep", "method", "runs", "rank correlation of the score"], rows)
 
 
 def starts_table() -> list[str]:
-    """By method, the share of starts from which the best policies arrive, in each room of main."""
-    starts = pd.read_parquet(HERE / "main" / "starts.parquet")
+    """By sweep and method, the share of starts from which the best policies arrive, in each room."""
+    rows = [row for place in ("main", "hard") for row in starts_rows(place)]
+    return markdown_table(["sweep", "arrives from", "everywhere", *ROOMS, "policies that always arrive"], rows)
+
+
+def starts_rows(place: str) -> list[list[str]]:
+    starts = pd.read_parquet(HERE / place / "starts.parquet")
     middle = (starts["row"].min() + starts["row"].max()) / 2
     upper, left = starts["row"] < middle, starts["col"] < middle
-    rooms = {
-        "upper left": upper & left,
-        "upper right": upper & ~left,
-        "lower left": ~upper & left,
-        "lower right": ~upper & ~left,
-    }
+    rooms = (upper & left, upper & ~left, ~upper & left, ~upper & ~left)
     rows = []
     for method in METHODS:
         mine = starts["method"] == method
         arrives = starts["steps"].notna()
         everywhere = arrives[mine].groupby(starts["run"]).all()
-        shares = [f"{arrives[mine & where].mean():.0%}" for where in (mine, *rooms.values())]
-        rows.append([shown(method), *shares, f"{everywhere.sum()} of {len(everywhere)}"])
-    return markdown_table(["arrives from", "everywhere", *rooms, "policies that always arrive"], rows)
+        shares = [f"{arrives[mine & where].mean():.0%}" for where in (mine, *rooms)]
+        rows.append([place, shown(method), *shares, f"{everywhere.sum()} of {len(everywhere)}"])
+    return rows
 
 
 def short(x: float) -> str:
