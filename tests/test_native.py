@@ -158,6 +158,8 @@ PICTURES = {
     "hard": Case("mulex", GridWorldConfig(room_size=4, hard=True), training={"flavour": "rainbow"}),
     "textured": Case("mulex", GridWorldConfig(room_size=3, textured=True), training={"flavour": "rainbow"}),
     "textured, padded": Case("mulex", GridWorldConfig(room_size=3, textured=True), training={"padding": "same"}),
+    "rooms of ten": Case("mulex", GridWorldConfig(room_size=10), training={"batch_size": 32}),
+    "rooms of ten, rainbow": Case("mulex", GridWorldConfig(room_size=10, hard=True), training={"flavour": "rainbow"}),
 }
 
 
@@ -171,6 +173,22 @@ def test_equal_patches_computed_once_change_last_bits_at_most(case):
     work, full = spared.trainer.work, plain.trainer.work
     assert work["patches_computed"] < 0.8 * work["patches"]
     assert full["patches_computed"] == full["patches"] == work["patches"]
+
+
+@pytest.mark.parametrize("flavour", FLAVOURS)
+def test_with_equal_patches_too_remembered_values_change_no_bit(flavour):
+    """In large rooms the hidden layer is computed by groups of equal patches, whatever else is in the batch."""
+    case = Case(
+        "mulex", GridWorldConfig(room_size=10), training={"flavour": flavour, "target_period": 200, "hidden": 40}
+    )
+    runs = case.members(2)
+    spared, rows = train(
+        runs, 4, partial(NativeEngine, savings=EQUAL_PATCHES_ONCE | REMEMBER_VALUES | REMEMBER_TARGETS)
+    )
+    plain, plain_rows = train(runs, 4, partial(NativeEngine, savings=EQUAL_PATCHES_ONCE))
+    assert rows == plain_rows
+    assert_same_arrays(spared.save(), plain.save())
+    assert 0 < spared.trainer.work["target_computed"] < plain.trainer.work["target_computed"]
 
 
 @pytest.mark.parametrize("instructions", instruction_sets())

@@ -4,6 +4,7 @@
 #pragma once
 
 #include "engine.hpp"
+#include "groups.hpp"
 #include "patches.hpp"
 #include "products.hpp"
 #include "slopes.hpp"
@@ -69,7 +70,7 @@ struct Head {
 
 class Network {
 public:
-    Network(const Settings& settings, int64_t places) : places_(places), hidden_(settings.hidden) {
+    Network(const Settings& settings, int64_t places, bool equal_patches) : places_(places), hidden_(settings.hidden) {
         count_ = settings.layers.count;
         layers_ = new Layer[static_cast<size_t>(count_)];
         heads_count_ = settings.heads.count;
@@ -80,6 +81,8 @@ public:
         f_.resize(padded(places) * features_);
         d_f_.resize(padded(places) * features_);
         slopes_only_ = settings.savings & kSlopesOnly;
+        by_position_ = equal_patches && last.positions >= kManyPositions;
+        if (by_position_) groups_.shape(places, last.positions, last.shape.out_channels, hidden_);
         shape_slopes();
         for (int64_t i = 0; i < count_; ++i) place_outputs(i);
         for (int64_t h = 0; h < heads_count_; ++h) shape_head(heads_[h], settings.heads[h]);
@@ -107,8 +110,20 @@ public:
     const float* out(int64_t h, int64_t u) const { return heads_[h].o.data() + u * heads_[h].out.width(); }
     float* d_out(int64_t h, int64_t u) { return &heads_[h].d_o[u * heads_[h].out.width()]; }
 
+    // Before a forward pass of the first place alone, and nothing back.
+    void take_one() {
+        take_rows(1);
+        grouped_ = false;
+    }
+
     // Before a forward pass: every position of the first places is computed.
     void take_all(int64_t places) {
+        take_rows(places);
+        grouped_ = by_position_;
+        if (grouped_) groups_.all_differ(places);
+    }
+
+    void take_rows(int64_t places) {
         for (int64_t i = 0; i < count_; ++i) {
             Layer& layer = layers_[i];
             layer.rows_in = layer.in_row.data();
@@ -125,6 +140,8 @@ public:
             batch_ = 1;
         }
         for (int64_t i = 0; i < count_; ++i) take_distinct_rows(layers_[i], ids, patches.begin(i), places);
+        grouped_ = by_position_;
+        if (grouped_) groups_.find(ids, patches.begin(count_ - 1), places);
     }
 
     // Rows of all layers that the next forward pass gives, and how many of them it computes.
@@ -153,8 +170,12 @@ public:
         head.hidden.take(p + head.shape.hidden_weight, p + head.shape.hidden_bias);
         head.out.take(p + head.shape.out_weight, p + head.shape.out_bias);
         const Rows rows = rows_of(head, place, count);
-        product<Store::kRelu>(f_.data(), rows.feature, count, dense_window(features_), head.hidden.weight(),
-                              head.hidden.width(), head.hidden.blocks(), head.hidden.bias(), head.h.data(), rows.hidden);
+        if (grouped_)
+            groups_.forward(f_.data(), head.hidden.weight(), head.hidden.bias(), place, count, head.h.data(), rows.hidden);
+        else
+            product<Store::kRelu>(f_.data(), rows.feature, count, dense_window(features_), head.hidden.weight(),
+                                  head.hidden.width(), head.hidden.blocks(), head.hidden.bias(), head.h.data(),
+                                  rows.hidden);
         product<Store::kSet>(head.h.data(), rows.hidden, count, dense_window(hidden_), head.out.weight(),
                              head.out.width(), head.out.blocks(), head.out.bias(), head.o.data(), rows.out);
     }
@@ -181,6 +202,11 @@ public:
         for (int64_t i = 0; i < count; ++i)
             through_relu(&head.d_h[rows.hidden[i]], &head.h[rows.hidden[i]], head.hidden.width());
         row_sums(head.d_h.data(), rows.hidden, count, hidden_, gradient + head.shape.hidden_bias);
+        if (grouped_) {
+            groups_.backward(f_.data(), p + head.shape.hidden_weight, place, count, head.d_h.data(), rows.hidden,
+                             d_f_.data(), gradient + head.shape.hidden_weight);
+            return;
+        }
         transpose(p + head.shape.hidden_weight, features_, hidden_, hidden_turned_.data(), turned_row(), hidden_);
         if (few_slopes(head.d_h.data(), rows.hidden, count, hidden_))
             backward_hidden(rows, count, gradient + head.shape.hidden_weight);
@@ -405,9 +431,10 @@ private:
     Layer* layers_ = nullptr;
     Head* heads_ = nullptr;
     uint32_t batch_ = 0;
-    bool slopes_only_ = false;
+    bool slopes_only_ = false, by_position_ = false, grouped_ = false;
     int64_t slopes_met_ = 0, slopes_used_ = 0;
     Slopes slopes_;
+    Groups groups_;
     Array<float> f_, d_f_;                         // (places, features)
     Array<float> hidden_turned_, hidden_gradient_;  // a head's hidden weights and their gradient, transposed
     Array<int32_t> rows_, everyone_, in_line_;
