@@ -164,6 +164,19 @@ def losses_table() -> list[str]:
     return markdown_table([*head, "task head's loss", "explorer's loss", "by run"], rows)
 
 
+def acting_table() -> list[str]:
+    """By the first head's share of acting: what each head's greedy policy earns, mean over all iterations and runs."""
+    curves = pd.read_parquet(HERE / "acting" / "curves.parquet")
+    heads = ["eval_return_first", "eval_return_second"]
+    by_run = curves.groupby("run")[heads].mean()
+    by_run["p_1"] = pd.read_parquet(HERE / "acting" / "runs.parquet").set_index("run")["p_1"]
+    rows = []
+    for share, runs in by_run.groupby("p_1"):
+        gap = (runs[heads[0]] - runs[heads[1]]).abs().max()
+        rows.append([f"{share:g}", str(len(runs)), *[f"{runs[head].mean():.2f}" for head in heads], f"{gap:.2f}"])
+    return markdown_table(["p_1", "runs", "first head", "second head", "largest difference in a run"], rows)
+
+
 TABLES: dict[str, Callable[[], list[str]]] = {
     "claims": claims_table,
     "scores": scores_table,
@@ -171,6 +184,7 @@ TABLES: dict[str, Callable[[], list[str]]] = {
     "correlations": correlations_table,
     "starts": starts_table,
     "losses": losses_table,
+    "acting": acting_table,
 }
 
 
