@@ -25,13 +25,17 @@ public:
         most = most > 16384 ? 16384 : most;
         stacks_.shape(numbers_, most);
         known_.resize(most * from_[layers_.count]);
+        most = kMostPatches / from_[1];
+        most = most > s.world.states ? s.world.states : most;
+        states_.shape(1, most);
+        windows_of_.resize(most * from_[1]);
         windows_.shape(area(0), kMostWindows);
         nodes_ = new StackTable[static_cast<size_t>(layers_.count)];
         for (int64_t l = 0; l < layers_.count; ++l) nodes_[l].shape(l ? area(l) : frames_, kMostNodes);
         int64_t widest = frames_;
         for (int64_t l = 0; l < layers_.count; ++l) widest = area(l) > widest ? area(l) : widest;
         key_.resize(widest);
-        frame_.resize(frames_);
+        frame_windows_.resize(frames_);
     }
     Patches() = default;
     ~Patches() {
@@ -50,6 +54,7 @@ public:
     void make_room() {
         if (!full_) return;
         stacks_.clear();
+        states_.clear();
         windows_.clear();
         for (int64_t l = 0; l < layers_.count; ++l) nodes_[l].clear();
         full_ = false;
@@ -68,8 +73,10 @@ public:
         }
         int32_t* ids = &known_[found * from_[layers_.count]];
         for (int64_t i = 0; i < from_[layers_.count]; i += kLanes) fetch(ids + i);
-        if (found == before)
-            for (int64_t l = 0; l < layers_.count; ++l) number_layer(l, picture, ids);
+        if (found == before) {
+            number_first(stack, picture, ids);
+            for (int64_t l = 1; l < layers_.count; ++l) number_above(l, ids);
+        }
         return full_ ? nullptr : ids;
     }
 
@@ -79,35 +86,45 @@ private:
 
     int64_t area(int64_t l) const { return static_cast<int64_t>(layers_[l].kernel) * layers_[l].kernel; }
 
-    void number_layer(int64_t l, const float* picture, int32_t* ids) {
-        const LayerShape& s = layers_[l];
-        for (int64_t at = 0; at < from_[l + 1] - from_[l]; ++at) {
-            const int64_t row = at / s.out_cols * s.stride, col = at % s.out_cols * s.stride;
-            ids[from_[l] + at] = l ? number_above(l, row, col, ids) : number_pixels(row, col, picture);
+    // A window of the first layer is one of each frame. A frame is what one state looks like, so it is read only once.
+    void number_first(const int32_t* stack, const float* picture, int32_t* ids) {
+        for (int64_t c = 0; c < frames_; ++c) {
+            const int64_t before = states_.count();
+            const int64_t found = noted(states_.find_or_add(stack + c));
+            if (found < 0) return;
+            frame_windows_[c] = &windows_of_[found * from_[1]];
+            if (found == before) number_windows(picture + c, &windows_of_[found * from_[1]]);
+        }
+        for (int64_t at = 0; at < from_[1]; ++at) {
+            for (int64_t c = 0; c < frames_; ++c) key_[c] = frame_windows_[c][at];
+            ids[at] = noted(nodes_[0].find_or_add(key_.data()));
         }
     }
 
-    int32_t number_pixels(int64_t row, int64_t col, const float* picture) {
+    void number_windows(const float* frame, int32_t* windows) {
         const LayerShape& s = layers_[0];
-        for (int64_t c = 0; c < frames_; ++c) {
+        for (int64_t at = 0; at < from_[1]; ++at) {
+            const float* corner = frame + (at / s.out_cols * s.padded_cols + at % s.out_cols) * s.stride * s.channels;
             int64_t n = 0;
             for (int64_t i = 0; i < s.kernel; ++i)
                 for (int64_t j = 0; j < s.kernel; ++j)
-                    std::memcpy(&key_[n++], picture + ((row + i) * s.padded_cols + col + j) * s.channels + c, sizeof(float));
-            frame_[c] = noted(windows_.find_or_add(key_.data()));
+                    std::memcpy(&key_[n++], corner + (i * s.padded_cols + j) * s.channels, sizeof(float));
+            windows[at] = noted(windows_.find_or_add(key_.data()));
         }
-        return noted(nodes_[0].find_or_add(frame_.data()));
     }
 
-    int32_t number_above(int64_t l, int64_t row, int64_t col, const int32_t* ids) {
+    void number_above(int64_t l, int32_t* ids) {
         const LayerShape& s = layers_[l];
-        int64_t n = 0;
-        for (int64_t i = row - s.top; i < row - s.top + s.kernel; ++i)
-            for (int64_t j = col - s.left; j < col - s.left + s.kernel; ++j) {
-                const bool inside = i >= 0 && i < s.rows && j >= 0 && j < s.cols;
-                key_[n++] = inside ? ids[from_[l - 1] + i * s.cols + j] : -1;
-            }
-        return noted(nodes_[l].find_or_add(key_.data()));
+        for (int64_t at = 0; at < from_[l + 1] - from_[l]; ++at) {
+            const int64_t row = at / s.out_cols * s.stride - s.top, col = at % s.out_cols * s.stride - s.left;
+            int64_t n = 0;
+            for (int64_t i = row; i < row + s.kernel; ++i)
+                for (int64_t j = col; j < col + s.kernel; ++j) {
+                    const bool inside = i >= 0 && i < s.rows && j >= 0 && j < s.cols;
+                    key_[n++] = inside ? ids[from_[l - 1] + i * s.cols + j] : -1;
+                }
+            ids[from_[l] + at] = noted(nodes_[l].find_or_add(key_.data()));
+        }
     }
 
     int32_t noted(int32_t found) {
@@ -119,9 +136,11 @@ private:
     int64_t frames_ = 0, numbers_ = 0;
     int64_t* from_ = nullptr;
     bool full_ = false;
-    StackTable stacks_, windows_;
+    StackTable stacks_, states_, windows_;
     StackTable* nodes_ = nullptr;
-    Array<int32_t> known_, key_, frame_;
+    Array<int32_t> known_, key_;
+    Array<int32_t> windows_of_;            // (states met, positions): the numbers of a frame's windows
+    Array<const int32_t*> frame_windows_;  // of the stack that is being numbered
 };
 
 }  // namespace
