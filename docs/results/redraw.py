@@ -142,25 +142,36 @@ def short(x: float) -> str:
     return f"{x:.0f}" if x >= 10 else f"{x:.2g}"
 
 
+SETTINGS = {
+    "main": "0.97",
+    "main-discount-0.99": "0.99",
+    "runaway": "0.99, target period 5000",
+    "quiet_bonus": "0.99, explorer's bonus / 100",
+}
+
+
 def losses_table() -> list[str]:
-    """The draws that both discounts have, after 600 iterations: what policies earn, and how large the losses are."""
+    """The draws that all settings have, after 600 iterations: what policies earn, and how large the losses are."""
     parts = []
-    for place, discount in (("main", "0.97"), ("main-discount-0.99", "0.99")):
+    for place, setting in SETTINGS.items():
         curves = pd.read_parquet(HERE / place / "curves.parquet")
-        parts.append(curves.assign(discount=discount, endless=curves["eval_episode_length"] >= 500))
-    both = pd.concat(parts)
-    both = both[(both["iteration"] > 600) & (both["draw"] <= parts[1]["draw"].max())]
+        runs = pd.read_parquet(HERE / place / "runs.parquet").set_index("run")
+        of_run = {"setting": setting, "score": curves["run"].map(runs["normalised_auc"])}
+        parts.append(curves.assign(**of_run, endless=curves["eval_episode_length"] >= 500))
+    shared = min(part["draw"].max() for part in parts)
+    late = pd.concat(part[(part["iteration"] > 600) & (part["draw"] <= shared)] for part in parts)
     columns = ["eval_return", "train_return", "endless", "loss_task", "loss_explore"]
     rows = []
     for method in METHODS:
-        for discount, mine in both[both["method"] == method].groupby("discount"):
+        for setting, mine in late[late["method"] == method].groupby("setting", sort=False):
             mean = mine[columns].mean()
+            score = mine.groupby("run")["score"].first().median()
             by_run = mine.groupby("run")["loss_explore"].mean()
             losses = [short(mean[name]) if pd.notna(mean[name]) else "" for name in columns[3:]]
             span = f"{short(by_run.min())} to {short(by_run.max())}" if by_run.notna().any() else ""
             returns = [f"{mean[name]:.2f}" for name in columns[:2]]
-            rows.append([shown(method), str(discount), *returns, f"{mean['endless']:.0%}", *losses, span])
-    head = ["", "discount", "greedy return", "return while training", "greedy episodes that never end"]
+            rows.append([shown(method), setting, f"{score:.3f}", *returns, f"{mean['endless']:.0%}", *losses, span])
+    head = ["", "discount", "median score", "greedy return", "return while training", "greedy episodes that never end"]
     return markdown_table([*head, "task head's loss", "explorer's loss", "by run"], rows)
 
 
