@@ -9,6 +9,7 @@
 #include "patches.hpp"
 #include "products.hpp"
 #include "slopes.hpp"
+#include "units.hpp"
 
 namespace mulex {
 namespace {
@@ -29,7 +30,6 @@ public:
         row_.resize(most);
         for (int64_t g = 0; g < most; ++g) row_[g] = static_cast<int32_t>(g * width_);
         sums_.resize(most * width_);
-        turned_.resize(hidden * channels);
         met_.resize(Patches::kMostNodes);
     }
 
@@ -73,18 +73,24 @@ public:
         for_tiles<kSumBlocks>(width_ / kLanes, SumOfGroups{*this, place, count, bias, h, h_row});
     }
 
-    // From d_h: the gradient of the weights, and each group's share of d_f, added at the first of its places.
-    void backward(const float* f, const float* weight, const int32_t* place, int64_t count, const float* d_h,
-                  const int32_t* d_h_row, float* d_f, float* gradient) {
+    // From d_h, which has the slopes of the moving units alone: the gradient of their weights, and each group's share of
+    // d_f, added at the first of its places.
+    void backward(const float* f, HiddenUnits& units, const int32_t* place, int64_t count, const float* d_h,
+                  const int32_t* d_h_row, float* d_f) {
+        const int64_t moving = units.moving_count();
+        if (!moving) return;
         std::memset(sums_.data(), 0, static_cast<size_t>(begin_[positions_] * width_) * sizeof(float));
-        for_tiles<kSumBlocks>(width_ / kLanes, AddToGroups{*this, place, count, d_h, d_h_row});
+        for_tiles<kSumBlocks>(padded(moving) / kLanes, AddToGroups{*this, place, count, d_h, d_h_row});
+        const int32_t* unit = units.moving_rows();
         for (int64_t at = 0; at < positions_; ++at) {
             const int32_t *feature = &feature_[begin_[at]], *row = &row_[begin_[at]];
-            const int64_t first = at * channels_ * hidden_;
-            transpose(weight + first, channels_, hidden_, turned_.data(), channels_, hidden_);
-            product<Store::kAdd>(sums_.data(), row, size(at), Window{1, static_cast<int32_t>(hidden_), 0}, turned_.data(),
-                                 channels_, channels_ / kLanes, nullptr, d_f, feature);
-            outer(f, feature, size(at), channels_window(), sums_.data(), row, hidden_, gradient + first);
+            for (int64_t n = at * channels_; n < (at + 1) * channels_; n += kLanes) {
+                const int64_t in_group = n - at * channels_;
+                for_tiles<kTileRows>(size(at), UnitsTimesWeights{sums_.data(), row, moving, units.weight() + n, unit,
+                                                                 d_f + in_group, feature});
+                for_tiles<kTileRows>(moving, UnitsGradient{sums_.data(), row, size(at), f + in_group, feature,
+                                                           units.gradient() + n, unit});
+            }
         }
     }
 
@@ -153,7 +159,6 @@ private:
     Array<int32_t> feature_;  // by group: where the features of its first place stand
     Array<int32_t> row_;      // by group: where its sums stand
     Array<float> sums_;       // (groups, padded hidden units)
-    Array<float> turned_;     // one position's weights, transposed
     Array<Met> met_;          // by the number of a patch
 };
 

@@ -8,6 +8,7 @@
 #include "patches.hpp"
 #include "products.hpp"
 #include "slopes.hpp"
+#include "units.hpp"
 
 namespace mulex {
 namespace {
@@ -66,6 +67,7 @@ struct Head {
     Dense hidden, out;
     Array<float> h, d_h, o, d_o;  // (places, width)
     Array<float> out_turned;      // the output weights, transposed
+    HiddenUnits units;
 };
 
 class Network {
@@ -86,10 +88,8 @@ public:
         shape_slopes();
         for (int64_t i = 0; i < count_; ++i) place_outputs(i);
         for (int64_t h = 0; h < heads_count_; ++h) shape_head(heads_[h], settings.heads[h]);
-        const int64_t tables = places * 3;
+        const int64_t tables = places * 4;
         rows_.resize(tables);
-        everyone_.resize(places);
-        for (int64_t u = 0; u < places; ++u) everyone_[u] = static_cast<int32_t>(u);
     }
     ~Network() {
         delete[] layers_;
@@ -202,16 +202,40 @@ public:
         for (int64_t i = 0; i < count; ++i)
             through_relu(&head.d_h[rows.hidden[i]], &head.h[rows.hidden[i]], head.hidden.width());
         row_sums(head.d_h.data(), rows.hidden, count, hidden_, gradient + head.shape.hidden_bias);
-        if (grouped_) {
-            groups_.backward(f_.data(), p + head.shape.hidden_weight, place, count, head.d_h.data(), rows.hidden,
-                             d_f_.data(), gradient + head.shape.hidden_weight);
-            return;
-        }
-        transpose(p + head.shape.hidden_weight, features_, hidden_, hidden_turned_.data(), turned_row(), hidden_);
-        if (few_slopes(head.d_h.data(), rows.hidden, count, hidden_))
-            backward_hidden(rows, count, gradient + head.shape.hidden_weight);
+        const bool few = few_slopes(head.d_h.data(), rows.hidden, count, hidden_);
+        if (slopes_only_)
+            head.units.moving(moving_.data(), slopes_.columns_met(count, moving_.data()));
         else
-            backward_hidden_dense(head, rows, count, gradient + head.shape.hidden_weight);
+            head.units.moving(everyone_.data(), hidden_);
+        if (few && !grouped_)
+            backward_hidden(head, rows, count);
+        else
+            backward_moving_units(head, rows, place, count);
+    }
+
+    // The hidden weights by unit, when a member's training begins and ends.
+    void take_units(const Member& m) {
+        for (int64_t h = 0; h < heads_count_; ++h) heads_[h].units.take(m);
+    }
+    void give_units(Member& m) {
+        for (int64_t h = 0; h < heads_count_; ++h) heads_[h].units.give(m);
+    }
+
+    // Move all weights of a member by a rule.
+    template <class Rule>
+    void step(const Rule& rule, Member& m) {
+        const auto move_some = [&](int64_t begin, int64_t end) {
+            move(rule, m.parameters.data + begin, m.gradient.data + begin, m.moment_1.data + begin,
+                 m.moment_2.data + begin, end - begin);
+        };
+        int64_t done = 0;
+        for (int64_t h = 0; h < heads_count_; ++h) {
+            HiddenUnits& units = heads_[h].units;
+            move_some(done, units.begin());
+            units.step(rule, m.parameters.data);
+            done = units.end();
+        }
+        move_some(done, m.parameters.count);
     }
 
     void backward_body(const float* p, int64_t places, float* gradient) {
@@ -260,10 +284,6 @@ private:
         return Rows{feature, hidden, out};
     }
 
-    // Floats from one row of the transposed hidden weights to the next: an odd number of cache lines, so that a column of
-    // blocks has room in the fastest cache.
-    int64_t turned_row() const { return features_ / kLanes % 2 ? features_ : features_ + kLanes; }
-
     // Whether enough slopes of a layer are zero that it pays to leave them out; then slopes_ has the others.
     bool few_slopes(const float* d, const int32_t* d_row, int64_t rows, int64_t columns) {
         const int64_t all = rows * columns, found = slopes_only_ ? slopes_.find(d, d_row, rows, columns) : all;
@@ -273,22 +293,41 @@ private:
         return few;
     }
 
-    void backward_hidden(const Rows& rows, int64_t count, float* gradient) {
+    void backward_hidden(Head& head, const Rows& rows, int64_t count) {
         const int64_t blocks = features_ / kLanes;
-        for_tiles<kSumBlocks>(blocks, SlopesTimesRows{slopes_, count, hidden_turned_.data(), turned_row(), d_f_.data(),
+        HiddenUnits& units = head.units;
+        for_tiles<kSumBlocks>(blocks, SlopesTimesRows{slopes_, count, units.weight(), units.row(), d_f_.data(),
                                                       rows.feature, in_line_.data()});
         for (int64_t m = 0; m < count; m += kMarks) {
             slopes_.find_by_columns(m, count - m < kMarks ? count - m : kMarks);
-            for_tiles<kSumBlocks>(blocks, ColumnsTimesRows{slopes_, hidden_, f_.data(), rows.feature, in_line_.data(),
-                                                           hidden_gradient_.data(), turned_row(), m > 0});
+            for_tiles<kSumBlocks>(blocks, ColumnsTimesRows{slopes_, units.moving_units(), units.moving_count(), f_.data(),
+                                                           rows.feature, in_line_.data(), units.gradient(), units.row(),
+                                                           m > 0});
         }
-        transpose(hidden_gradient_.data(), hidden_, features_, gradient, hidden_, turned_row());
     }
 
-    void backward_hidden_dense(Head& head, const Rows& rows, int64_t count, float* gradient) {
-        product<Store::kAdd>(head.d_h.data(), rows.hidden, count, dense_window(hidden_), hidden_turned_.data(),
-                             turned_row(), features_ / kLanes, nullptr, d_f_.data(), rows.feature);
-        outer(f_.data(), rows.feature, count, dense_window(features_), head.d_h.data(), rows.hidden, hidden_, gradient);
+    // The same with all slopes of the units that have one anywhere; they are put side by side first.
+    void backward_moving_units(Head& head, const Rows& rows, const int32_t* place, int64_t count) {
+        HiddenUnits& units = head.units;
+        const int64_t moving = units.moving_count(), width = padded(moving);
+        int32_t* side_by_side = rows_.data() + 3 * places_;
+        for (int64_t i = 0; i < count; ++i) {
+            side_by_side[i] = static_cast<int32_t>(i * width);
+            const float* from = &head.d_h[rows.hidden[i]];
+            float* to = &d_moving_[i * width];
+            for (int64_t j = 0; j < moving; ++j) to[j] = from[units.moving_units()[j]];
+            for (int64_t j = moving; j < width; ++j) to[j] = 0;
+        }
+        if (grouped_) {
+            groups_.backward(f_.data(), units, place, count, d_moving_.data(), side_by_side, d_f_.data());
+            return;
+        }
+        for (int64_t n = 0; n < features_; n += kLanes) {
+            for_tiles<kTileRows>(count, UnitsTimesWeights{d_moving_.data(), side_by_side, moving, units.weight() + n,
+                                                          units.moving_rows(), d_f_.data() + n, rows.feature});
+            for_tiles<kTileRows>(moving, UnitsGradient{d_moving_.data(), side_by_side, count, f_.data() + n, rows.feature,
+                                                       units.gradient() + n, units.moving_rows()});
+        }
     }
 
     // The gradient of a convolution's weights, some rows at a time, so few that their windows stay in the fastest cache.
@@ -296,7 +335,7 @@ private:
         const int64_t columns = layer.shape.out_channels, inputs = layer.window.size();
         for (int64_t m = 0; m < layer.rows; m += kMarks) {
             slopes_.find_by_columns(m, layer.rows - m < kMarks ? layer.rows - m : kMarks);
-            for_tiles<kSumBlocks>(inputs / kLanes, ColumnsTimesRows{slopes_, columns, layer.in.data(), layer.rows_in,
+            for_tiles<kSumBlocks>(inputs / kLanes, ColumnsTimesRows{slopes_, everyone_.data(), columns, layer.in.data(), layer.rows_in,
                                                                     layer.block_offset.data(),
                                                                     layer.turned_gradient.data(), inputs, m > 0});
         }
@@ -410,8 +449,10 @@ private:
             if (layer.shape.out_channels > columns) columns = layer.shape.out_channels;
         }
         slopes_.shape(rows, columns);
-        hidden_turned_.resize(hidden_ * turned_row());
-        hidden_gradient_.resize(hidden_ * turned_row());
+        everyone_.resize(places_ > columns ? places_ : columns);
+        for (int64_t n = 0; n < everyone_.count(); ++n) everyone_[n] = static_cast<int32_t>(n);
+        moving_.resize(hidden_);
+        d_moving_.resize(places_ * padded(hidden_));
         in_line_.resize(features_ / kLanes);
         for (int64_t n = 0; n < in_line_.count(); ++n) in_line_[n] = static_cast<int32_t>(n * kLanes);
     }
@@ -425,6 +466,7 @@ private:
         head.o.resize(places_ * head.out.width());
         head.d_o.resize(places_ * head.out.width());
         head.out_turned.resize(shape.outputs * head.hidden.width());
+        head.units.shape(shape.hidden_weight, features_, hidden_);
     }
 
     int64_t places_, hidden_, count_ = 0, heads_count_ = 0, features_ = 0;
@@ -436,8 +478,8 @@ private:
     Slopes slopes_;
     Groups groups_;
     Array<float> f_, d_f_;                         // (places, features)
-    Array<float> hidden_turned_, hidden_gradient_;  // a head's hidden weights and their gradient, transposed
-    Array<int32_t> rows_, everyone_, in_line_;
+    Array<float> d_moving_;  // (places, moving units): slopes
+    Array<int32_t> rows_, everyone_, in_line_, moving_;
 };
 
 }  // namespace

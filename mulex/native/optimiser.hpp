@@ -20,39 +20,65 @@ inline Register square_root(Register x) {
 #endif
 }
 
-// Every weight moves by what `change` makes of its gradient and the moving means of that and of its square.
-template <class Change>
-inline void move_weights(const Settings& s, Member& m, double decay_1, double decay_2, Change change) {
-    const float keep_1 = static_cast<float>(decay_1), fresh_1 = static_cast<float>(1 - decay_1);
-    const float keep_2 = static_cast<float>(decay_2), fresh_2 = static_cast<float>(1 - decay_2);
-    const auto at = [](float* x) -> LooseRegister& { return *reinterpret_cast<LooseRegister*>(x); };
-    float *p = m.parameters.data, *moment_1 = m.moment_1.data, *moment_2 = m.moment_2.data;
-    for (int64_t i = 0, count = s.parameters; i < count; i += kWidth) {
-        const Register g = at(m.gradient.data + i);
-        const Register mean = at(moment_1 + i) * keep_1 + g * fresh_1;
-        const Register square = at(moment_2 + i) * keep_2 + (g * g) * fresh_2;
+// The moving means of a gradient and of its square.
+struct Means {
+    Means(double decay_1, double decay_2)
+        : keep_1(static_cast<float>(decay_1)),
+          fresh_1(static_cast<float>(1 - decay_1)),
+          keep_2(static_cast<float>(decay_2)),
+          fresh_2(static_cast<float>(1 - decay_2)) {}
+    float keep_1, fresh_1, keep_2, fresh_2;
+};
+
+// TensorFlow's centred RMSProp: epsilon inside the square root.
+struct RMSProp : Means {
+    static constexpr bool kMovesWithoutSlope = false;
+    RMSProp(const Settings& s, const Member& m)
+        : Means(s.decay, s.decay), epsilon(s.epsilon), rate(m.learning_rate) {}
+    Register change(Register g, Register mean, Register square) const {
+        return g / square_root(square - mean * mean + epsilon) * rate;
+    }
+    float epsilon, rate;
+};
+
+// TensorFlow's Adam: the bias correction is in the step size.
+struct Adam : Means {
+    static constexpr bool kMovesWithoutSlope = true;
+    Adam(const Settings& s, const Member& m) : Means(s.first_decay, s.second_decay), epsilon(s.adam_epsilon) {
+        const double t = static_cast<double>(m.updates);
+        const double correction = std::sqrt(1 - std::pow(s.second_decay, t)) / (1 - std::pow(s.first_decay, t));
+        rate = static_cast<float>(static_cast<double>(m.learning_rate) * correction);
+    }
+    Register change(Register, Register mean, Register square) const {
+        return mean / (square_root(square) + epsilon) * rate;
+    }
+    float epsilon, rate = 0;
+};
+
+inline LooseRegister& at(float* x) { return *reinterpret_cast<LooseRegister*>(x); }
+
+// A rule moves weights by what it makes of their gradients and of the means; `count` is a multiple of 16.
+template <class Rule>
+inline void move(const Rule& rule, float* p, float* gradient, float* moment_1, float* moment_2, int64_t count) {
+    for (int64_t i = 0; i < count; i += kWidth) {
+        const Register g = at(gradient + i);
+        const Register mean = at(moment_1 + i) * rule.keep_1 + g * rule.fresh_1;
+        const Register square = at(moment_2 + i) * rule.keep_2 + (g * g) * rule.fresh_2;
         at(moment_1 + i) = mean;
         at(moment_2 + i) = square;
-        at(p + i) -= change(g, mean, square);
+        at(p + i) -= rule.change(g, mean, square);
     }
 }
 
-// TensorFlow's centred RMSProp: epsilon inside the square root.
-inline void rmsprop(const Settings& s, Member& m) {
-    const float epsilon = s.epsilon, rate = m.learning_rate;
-    move_weights(s, m, s.decay, s.decay, [=](Register g, Register mean, Register square) {
-        return g / square_root(square - mean * mean + epsilon) * rate;
-    });
-}
-
-// TensorFlow's Adam: the bias correction is in the step size.
-inline void adam(const Settings& s, Member& m, int64_t steps) {
-    const double t = static_cast<double>(steps);
-    const double correction = std::sqrt(1 - std::pow(s.second_decay, t)) / (1 - std::pow(s.first_decay, t));
-    const float rate = static_cast<float>(static_cast<double>(m.learning_rate) * correction), epsilon = s.adam_epsilon;
-    move_weights(s, m, s.first_decay, s.second_decay, [=](Register, Register mean, Register square) {
-        return mean / (square_root(square) + epsilon) * rate;
-    });
+// The same where all gradients are zero.
+template <class Rule>
+inline void move_without_slope(const Rule& rule, float* p, float* moment_1, float* moment_2, int64_t count) {
+    for (int64_t i = 0; i < count; i += kWidth) {
+        const Register mean = at(moment_1 + i) * rule.keep_1 + Register{}, square = at(moment_2 + i) * rule.keep_2 + Register{};
+        at(moment_1 + i) = mean;
+        at(moment_2 + i) = square;
+        if (Rule::kMovesWithoutSlope) at(p + i) -= rule.change(Register{}, mean, square);
+    }
 }
 
 }  // namespace

@@ -46,6 +46,17 @@ public:
         }
     }
 
+    // The columns that have a slope in any of the rows that were looked at, in order, into `to`: gives how many.
+    int64_t columns_met(int64_t rows, int32_t* to) const {
+        int64_t count = 0;
+        for (int64_t w = 0; w < words_; ++w) {
+            uint64_t marks = 0;
+            for (int64_t m = 0; m < rows; ++m) marks |= row_marks_[m * words_ + w];
+            for (; marks; marks &= marks - 1) to[count++] = static_cast<int32_t>(w * kMarks + __builtin_ctzll(marks));
+        }
+        return count;
+    }
+
     // Call work(column, slope) for those of a row.
     template <class Work>
     __attribute__((always_inline)) void for_row(int64_t m, Work work) const {
@@ -124,10 +135,11 @@ struct SlopesTimesRows {
     }
 };
 
-// c (columns x c_stride) = the slopes of some rows, transposed, * b: row m of b begins at b_row[m], and its block n at
+// c (a row for each of `columns`) = the slopes of some rows, transposed, * b: row m of b begins at b_row[m], and its block n at
 // b_block[n] from there; `more` goes on from what c has.
 struct ColumnsTimesRows {
     const Slopes& slopes;
+    const int32_t* column;
     int64_t columns;
     const float* b;
     const int32_t *b_row, *b_block;
@@ -139,7 +151,8 @@ struct ColumnsTimesRows {
     void run(int64_t first) {
         const float* from[kBlocks];
         MULEX_UNROLL for (int n = 0; n < kBlocks; ++n) from[n] = b + b_block[first + n];
-        for (int64_t k = 0; k < columns; ++k) {
+        for (int64_t i = 0; i < columns; ++i) {
+            const int64_t k = column[i];
             float* to = c + k * c_stride + first * kLanes;
             Block sum[kBlocks];
             MULEX_UNROLL for (int n = 0; n < kBlocks; ++n) sum[n] = more ? load(to + n * kLanes) : Block{};

@@ -1,0 +1,161 @@
+// The hidden weights of a head by unit, for the way back: a row for each hidden unit.
+//
+// A unit that no sample of a batch moves has a gradient of zero: nothing is computed for it, and RMSProp leaves its
+// weights where they are. That is a fifth to nine tenths of the units. Forward, weights are read by feature: that copy
+// is the run's own array, and follows after each step.
+#pragma once
+
+#include "block.hpp"
+#include "optimiser.hpp"
+#include "products.hpp"
+
+namespace mulex {
+namespace {
+
+// c[row] (16 columns) += the sum of its units' slopes, times each one's weights. a has the slopes of the units alone.
+struct UnitsTimesWeights {
+    const float* a;
+    const int32_t* a_row;
+    int64_t units;
+    const float* weight;
+    const int32_t* weight_row;
+    float* c;
+    const int32_t* c_row;
+
+    template <int kRows>
+    void run(int64_t first) {
+        Block sum[kRows];
+        const float* row[kRows];
+        MULEX_UNROLL for (int r = 0; r < kRows; ++r) {
+            row[r] = a + a_row[first + r];
+            sum[r] = Block{};
+        }
+        for (int64_t j = 0; j < units; ++j) {
+            const Block w = load(weight + weight_row[j]);
+            MULEX_UNROLL for (int r = 0; r < kRows; ++r) sum[r] = plus_product(sum[r], splat(row[r][j]), w);
+        }
+        MULEX_UNROLL for (int r = 0; r < kRows; ++r) finish<Store::kAdd>(c + c_row[first + r], sum[r]);
+    }
+};
+
+// gradient[unit] (16 columns) = the sum over all rows of the unit's slope times f[row].
+struct UnitsGradient {
+    const float* a;
+    const int32_t* a_row;
+    int64_t rows;
+    const float* f;
+    const int32_t* f_row;
+    float* gradient;
+    const int32_t* gradient_row;
+
+    template <int kUnits>
+    void run(int64_t first) {
+        Block sum[kUnits];
+        MULEX_UNROLL for (int r = 0; r < kUnits; ++r) sum[r] = Block{};
+        for (int64_t m = 0; m < rows; ++m) {
+            const float* x = a + a_row[m] + first;
+            const Block w = load(f + f_row[m]);
+            MULEX_UNROLL for (int r = 0; r < kUnits; ++r) sum[r] = plus_product(sum[r], splat(x[r]), w);
+        }
+        MULEX_UNROLL for (int r = 0; r < kUnits; ++r) store(gradient + gradient_row[first + r], sum[r]);
+    }
+};
+
+class HiddenUnits {
+public:
+    // `begin` is where the weights stand in the flat parameters, features x units.
+    void shape(int64_t begin, int64_t features, int64_t units) {
+        begin_ = begin;
+        features_ = features;
+        units_ = units;
+        weight_.resize(units * row());
+        gradient_.resize(units * row());
+        mean_.resize(units * row());
+        square_.resize(units * row());
+        moved_.resize(units);
+        offset_.resize(units);
+    }
+    int64_t begin() const { return begin_; }
+    int64_t end() const { return begin_ + features_ * units_; }
+
+    // Floats from one unit's row to the next: an odd number of cache lines, so that a column of blocks has room in the
+    // fastest cache.
+    int64_t row() const { return features_ / kLanes % 2 ? features_ : features_ + kLanes; }
+    const float* weight() const { return weight_.data(); }
+    float* gradient() { return gradient_.data(); }
+
+    void take(const Member& m) {
+        turn(m.parameters.data, weight_);
+        turn(m.moment_1.data, mean_);
+        turn(m.moment_2.data, square_);
+    }
+    void give(Member& m) {
+        int64_t next = 0;
+        for (int64_t u = 0; u < units_; ++u) {
+            if (next < moving_ && moved_[next] == u)
+                ++next;
+            else
+                std::memset(&gradient_[u * row()], 0, static_cast<size_t>(features_) * sizeof(float));
+        }
+        turn_back(gradient_, m.gradient.data);
+        turn_back(mean_, m.moment_1.data);
+        turn_back(square_, m.moment_2.data);
+    }
+
+    // Before a step: the units that have a slope, in order.
+    void moving(const int32_t* units, int64_t count) {
+        moving_ = count;
+        for (int64_t j = 0; j < count; ++j) {
+            moved_[j] = units[j];
+            offset_[j] = static_cast<int32_t>(units[j] * row());
+        }
+    }
+    int64_t moving_count() const { return moving_; }
+    const int32_t* moving_units() const { return moved_.data(); }
+    const int32_t* moving_rows() const { return offset_.data(); }
+
+    template <class Rule>
+    void step(const Rule& rule, float* parameters) {
+        int64_t next = 0;
+        for (int64_t u = 0; u < units_; ++u) {
+            float *weight = &weight_[u * row()], *mean = &mean_[u * row()], *square = &square_[u * row()];
+            if (next < moving_ && moved_[next] == u) {
+                move(rule, weight, &gradient_[u * row()], mean, square, features_);
+                ++next;
+            } else {
+                move_without_slope(rule, weight, mean, square, features_);
+            }
+        }
+        follow(Rule::kMovesWithoutSlope, parameters);
+    }
+
+private:
+    static constexpr int64_t kTogether = 8;    // units
+    static constexpr int64_t kFeatures = 128;  // so few that they stay in the fastest cache
+
+    // Bring the weights of units that have moved to where the forward pass reads them.
+    void follow(bool all, float* parameters) {
+        for (int64_t k = 0; k < features_; k += kFeatures) {
+            const int64_t features = features_ - k < kFeatures ? features_ - k : kFeatures;
+            for (int64_t u = 0, next = 0; u < units_; u += kTogether) {
+                const int64_t end = u + kTogether < units_ ? u + kTogether : units_, before = next;
+                while (next < moving_ && moved_[next] < end) ++next;
+                if (next > before || all)
+                    transpose(&weight_[u * row() + k], end - u, features, parameters + begin_ + k * units_ + u, units_, row());
+            }
+        }
+    }
+    void turn(const float* from, Array<float>& to) const {
+        transpose(from + begin_, features_, units_, to.data(), row(), units_);
+    }
+    void turn_back(const Array<float>& from, float* to) const {
+        transpose(from.data(), units_, features_, to + begin_, units_, row());
+    }
+
+    int64_t begin_ = 0, features_ = 0, units_ = 0, moving_ = 0;
+    Array<float> weight_, gradient_, mean_, square_;  // (units, row)
+    Array<int32_t> moved_, offset_;                   // units with a slope, and where their rows begin
+};
+
+}  // namespace
+}  // namespace mulex
