@@ -83,6 +83,7 @@ public:
         f_.resize(padded(places) * features_);
         d_f_.resize(padded(places) * features_);
         slopes_only_ = settings.savings & kSlopesOnly;
+        rests_ = slopes_only_ && !settings.adam;
         by_position_ = equal_patches && last.positions >= kManyPositions;
         if (by_position_) groups_.shape(places, last.positions, last.shape.out_channels, hidden_);
         shape_slopes();
@@ -203,7 +204,7 @@ public:
             through_relu(&head.d_h[rows.hidden[i]], &head.h[rows.hidden[i]], head.hidden.width());
         row_sums(head.d_h.data(), rows.hidden, count, hidden_, gradient + head.shape.hidden_bias);
         const bool few = few_slopes(head.d_h.data(), rows.hidden, count, hidden_);
-        if (slopes_only_)
+        if (rests_)
             head.units.moving(moving_.data(), slopes_.columns_met(count, moving_.data()));
         else
             head.units.moving(everyone_.data(), hidden_);
@@ -217,8 +218,8 @@ public:
     void take_units(const Member& m) {
         for (int64_t h = 0; h < heads_count_; ++h) heads_[h].units.take(m);
     }
-    void give_units(Member& m) {
-        for (int64_t h = 0; h < heads_count_; ++h) heads_[h].units.give(m);
+    void give_units(const Means& means, Member& m) {
+        for (int64_t h = 0; h < heads_count_; ++h) heads_[h].units.give(means, m);
     }
 
     // Move all weights of a member by a rule.
@@ -473,7 +474,7 @@ private:
     Layer* layers_ = nullptr;
     Head* heads_ = nullptr;
     uint32_t batch_ = 0;
-    bool slopes_only_ = false, by_position_ = false, grouped_ = false;
+    bool slopes_only_ = false, rests_ = false, by_position_ = false, grouped_ = false;
     int64_t slopes_met_ = 0, slopes_used_ = 0;
     Slopes slopes_;
     Groups groups_;

@@ -5,6 +5,7 @@
 
 #include "block.hpp"
 #include "engine.hpp"
+#include "products.hpp"
 
 namespace mulex {
 namespace {
@@ -32,7 +33,6 @@ struct Means {
 
 // TensorFlow's centred RMSProp: epsilon inside the square root.
 struct RMSProp : Means {
-    static constexpr bool kMovesWithoutSlope = false;
     RMSProp(const Settings& s, const Member& m)
         : Means(s.decay, s.decay), epsilon(s.epsilon), rate(m.learning_rate) {}
     Register change(Register g, Register mean, Register square) const {
@@ -43,7 +43,6 @@ struct RMSProp : Means {
 
 // TensorFlow's Adam: the bias correction is in the step size.
 struct Adam : Means {
-    static constexpr bool kMovesWithoutSlope = true;
     Adam(const Settings& s, const Member& m) : Means(s.first_decay, s.second_decay), epsilon(s.adam_epsilon) {
         const double t = static_cast<double>(m.updates);
         const double correction = std::sqrt(1 - std::pow(s.second_decay, t)) / (1 - std::pow(s.first_decay, t));
@@ -70,15 +69,19 @@ inline void move(const Rule& rule, float* p, float* gradient, float* moment_1, f
     }
 }
 
-// The same where all gradients are zero.
-template <class Rule>
-inline void move_without_slope(const Rule& rule, float* p, float* moment_1, float* moment_2, int64_t count) {
-    for (int64_t i = 0; i < count; i += kWidth) {
-        const Register mean = at(moment_1 + i) * rule.keep_1 + Register{}, square = at(moment_2 + i) * rule.keep_2 + Register{};
-        at(moment_1 + i) = mean;
-        at(moment_2 + i) = square;
-        if (Rule::kMovesWithoutSlope) at(p + i) -= rule.change(Register{}, mean, square);
+// What a mean becomes by a number of steps with gradients of zero, one after another, so that it is rounded as often.
+inline void fade(float* mean, float keep, int64_t steps, int64_t count) {
+    constexpr int kChains = 8;  // that do not wait for each other
+    int64_t i = 0;
+    for (; i + kChains * kWidth <= count; i += kChains * kWidth) {
+        Register x[kChains];
+        MULEX_UNROLL for (int n = 0; n < kChains; ++n) x[n] = at(mean + i + n * kWidth);
+        for (int64_t s = 0; s < steps; ++s)
+            MULEX_UNROLL for (int n = 0; n < kChains; ++n) x[n] = x[n] * keep + Register{};
+        MULEX_UNROLL for (int n = 0; n < kChains; ++n) at(mean + i + n * kWidth) = x[n];
     }
+    for (; i < count; i += kWidth)
+        for (int64_t s = 0; s < steps; ++s) at(mean + i) = at(mean + i) * keep + Register{};
 }
 
 }  // namespace

@@ -1,8 +1,8 @@
 // The hidden weights of a head by unit, for the way back: a row for each hidden unit.
 //
-// A unit that no sample of a batch moves has a gradient of zero: nothing is computed for it, and RMSProp leaves its
-// weights where they are. That is a fifth to nine tenths of the units. Forward, weights are read by feature: that copy
-// is the run's own array, and follows after each step.
+// A unit that no sample of a batch moves has a gradient of zero: nothing is computed for it, and RMSProp lets it rest,
+// which is a fifth to nine tenths of the units. What its means have become meanwhile is made up for when it next moves.
+// Forward, weights are read by feature: that copy is the run's own array, and follows after each step.
 #pragma once
 
 #include "block.hpp"
@@ -73,6 +73,7 @@ public:
         mean_.resize(units * row());
         square_.resize(units * row());
         moved_.resize(units);
+        resting_.resize(units);
         offset_.resize(units);
     }
     int64_t begin() const { return begin_; }
@@ -89,13 +90,11 @@ public:
         turn(m.moment_1.data, mean_);
         turn(m.moment_2.data, square_);
     }
-    void give(Member& m) {
-        int64_t next = 0;
+    void give(const Means& means, Member& m) {
         for (int64_t u = 0; u < units_; ++u) {
-            if (next < moving_ && moved_[next] == u)
-                ++next;
-            else
-                std::memset(&gradient_[u * row()], 0, static_cast<size_t>(features_) * sizeof(float));
+            if (!resting_[u]) continue;
+            wake(means, u);
+            std::memset(&gradient_[u * row()], 0, static_cast<size_t>(features_) * sizeof(float));
         }
         turn_back(gradient_, m.gradient.data);
         turn_back(mean_, m.moment_1.data);
@@ -116,31 +115,36 @@ public:
 
     template <class Rule>
     void step(const Rule& rule, float* parameters) {
-        int64_t next = 0;
-        for (int64_t u = 0; u < units_; ++u) {
-            float *weight = &weight_[u * row()], *mean = &mean_[u * row()], *square = &square_[u * row()];
-            if (next < moving_ && moved_[next] == u) {
-                move(rule, weight, &gradient_[u * row()], mean, square, features_);
-                ++next;
-            } else {
-                move_without_slope(rule, weight, mean, square, features_);
-            }
+        for (int64_t u = 0; u < units_; ++u) ++resting_[u];
+        for (int64_t j = 0; j < moving_; ++j) {
+            const int64_t u = moved_[j], begin = offset_[j];
+            --resting_[u];
+            wake(rule, u);
+            move(rule, &weight_[begin], &gradient_[begin], &mean_[begin], &square_[begin], features_);
         }
-        follow(Rule::kMovesWithoutSlope, parameters);
+        follow(parameters);
     }
 
 private:
     static constexpr int64_t kTogether = 8;    // units
     static constexpr int64_t kFeatures = 128;  // so few that they stay in the fastest cache
 
+    // Make up for the steps that a unit has rested.
+    void wake(const Means& means, int64_t u) {
+        if (!resting_[u]) return;
+        fade(&mean_[u * row()], means.keep_1, resting_[u], features_);
+        fade(&square_[u * row()], means.keep_2, resting_[u], features_);
+        resting_[u] = 0;
+    }
+
     // Bring the weights of units that have moved to where the forward pass reads them.
-    void follow(bool all, float* parameters) {
+    void follow(float* parameters) {
         for (int64_t k = 0; k < features_; k += kFeatures) {
             const int64_t features = features_ - k < kFeatures ? features_ - k : kFeatures;
             for (int64_t u = 0, next = 0; u < units_; u += kTogether) {
                 const int64_t end = u + kTogether < units_ ? u + kTogether : units_, before = next;
                 while (next < moving_ && moved_[next] < end) ++next;
-                if (next > before || all)
+                if (next > before)
                     transpose(&weight_[u * row() + k], end - u, features, parameters + begin_ + k * units_ + u, units_, row());
             }
         }
@@ -155,6 +159,7 @@ private:
     int64_t begin_ = 0, features_ = 0, units_ = 0, moving_ = 0;
     Array<float> weight_, gradient_, mean_, square_;  // (units, row)
     Array<int32_t> moved_, offset_;                   // units with a slope, and where their rows begin
+    Array<int64_t> resting_;                          // steps since a unit last moved
 };
 
 }  // namespace
