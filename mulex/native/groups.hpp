@@ -33,8 +33,10 @@ public:
         met_.resize(Patches::kMostNodes);
     }
 
-    // Places are in a group where their numbers are equal: those of the last layer begin at `begin`.
-    void find(const int32_t* const* ids, int64_t begin, int64_t places) {
+    // Places are in a group where their numbers are equal: those of the last layer begin at `begin`. `computed` says by
+    // number where the features stand.
+    template <class Computed>
+    void find(const int32_t* const* ids, int64_t begin, int64_t places, const Computed* computed) {
         int32_t groups = 0;
         for (int64_t at = 0; at < positions_; ++at) {
             begin_[at] = groups;
@@ -43,10 +45,11 @@ public:
                 stamp_ = 1;
             }
             for (int64_t u = 0; u < places; ++u) {
-                Met& met = met_[ids[u][begin + at]];
+                const int32_t id = ids[u][begin + at];
+                Met& met = met_[id];
                 if (met.stamp != stamp_) {
                     met = Met{stamp_, groups};
-                    feature_[groups++] = feature(u, at);
+                    feature_[groups++] = computed[id].first;
                 }
                 group_[u * positions_ + at] = met.group;
             }
@@ -74,7 +77,7 @@ public:
     }
 
     // From d_h, which has the slopes of the moving units alone: the gradient of their weights, and each group's share of
-    // d_f, added at the first of its places.
+    // d_f, added where its features stand.
     void backward(const float* f, HiddenUnits& units, const int32_t* place, int64_t count, const float* d_h,
                   const int32_t* d_h_row, float* d_f) {
         const int64_t moving = units.moving_count();
@@ -156,7 +159,7 @@ private:
     uint32_t stamp_ = 0;
     Array<int32_t> group_;    // (places, positions): groups are counted position by position
     Array<int32_t> begin_;    // (positions + 1,): the first group of each
-    Array<int32_t> feature_;  // by group: where the features of its first place stand
+    Array<int32_t> feature_;  // by group: where its features stand
     Array<int32_t> row_;      // by group: where its sums stand
     Array<float> sums_;       // (groups, padded hidden units)
     Array<Met> met_;          // by the number of a patch

@@ -125,6 +125,7 @@ public:
     }
 
     void take_rows(int64_t places) {
+        taken_ = places;
         for (int64_t i = 0; i < count_; ++i) {
             Layer& layer = layers_[i];
             layer.rows_in = layer.in_row.data();
@@ -136,19 +137,23 @@ public:
 
     // Before a forward pass: of positions with equal numbers only one is computed. `ids` has those of each place.
     void take_distinct(const int32_t* const* ids, const Patches& patches, int64_t places) {
+        taken_ = places;
         if (++batch_ == 0) {  // once in four thousand million times
             for (int64_t i = 0; i < count_; ++i) layers_[i].met.clear();
             batch_ = 1;
         }
         for (int64_t i = 0; i < count_; ++i) take_distinct_rows(layers_[i], ids, patches.begin(i), places);
         grouped_ = by_position_;
-        if (grouped_) groups_.find(ids, patches.begin(count_ - 1), places);
+        if (!grouped_) return;
+        Layer& last = layers_[count_ - 1];
+        last.copies = 0;  // groups read a patch's features where they were computed
+        groups_.find(ids, patches.begin(count_ - 1), places, last.met.data());
     }
 
     // Rows of all layers that the next forward pass gives, and how many of them it computes.
     void count_rows(int64_t* all, int64_t* computed) const {
         for (int64_t i = 0; i < count_; ++i) {
-            *all += layers_[i].rows + layers_[i].copies;
+            *all += taken_ * layers_[i].positions;
             *computed += layers_[i].rows;
         }
     }
@@ -185,8 +190,15 @@ public:
         std::memset(heads_[h].d_o.data(), 0, static_cast<size_t>(places * heads_[h].out.width()) * sizeof(float));
     }
 
-    void clear_d_features(int64_t places) {
-        std::memset(d_f_.data(), 0, static_cast<size_t>(places * features_) * sizeof(float));
+    // Where the slopes of features will be added.
+    void clear_d_features() {
+        if (!grouped_) {
+            std::memset(d_f_.data(), 0, static_cast<size_t>(taken_ * features_) * sizeof(float));
+            return;
+        }
+        const Layer& last = layers_[count_ - 1];
+        for (int64_t k = 0; k < last.rows; ++k)
+            std::memset(&d_f_[last.rows_out[k]], 0, static_cast<size_t>(last.shape.out_channels) * sizeof(float));
     }
 
     // The gradients of a head's weights, and its share in the features' gradient, added to those of the other heads.
@@ -239,13 +251,15 @@ public:
         move_some(done, m.parameters.count);
     }
 
-    void backward_body(const float* p, int64_t places, float* gradient) {
-        through_relu(d_f_.data(), f_.data(), places * features_);
+    void backward_body(const float* p, float* gradient) {
         for (int64_t i = count_ - 1; i >= 0; --i) {
             Layer& layer = layers_[i];
             float* d = i + 1 < count_ ? layers_[i + 1].d_in.data() : d_f_.data();
+            const float* out = i + 1 < count_ ? layers_[i + 1].in.data() : f_.data();
             const int64_t columns = layer.shape.out_channels;
             for (int64_t k = 0; k < layer.copies; ++k) add_rows(d + layer.copy_from[k], d + layer.copy_to[k], columns);
+            for (int64_t k = 0; k < layer.rows; ++k)
+                through_relu(d + layer.rows_out[k], out + layer.rows_out[k], columns);
             row_sums(d, layer.rows_out, layer.rows, columns, gradient + layer.shape.bias);
             const bool few = layer.window.run % kLanes == 0 && few_slopes(d, layer.rows_out, layer.rows, columns);
             if (few)
@@ -255,12 +269,11 @@ public:
             if (i == 0) break;
             const int64_t inputs = layer.window.size();
             transpose(p + layer.shape.weight, inputs, columns, layer.turned.data(), inputs, columns);
-            std::memset(layer.d_in.data(), 0, static_cast<size_t>(places * layer.picture) * sizeof(float));
+            std::memset(layer.d_in.data(), 0, static_cast<size_t>(taken_ * layer.picture) * sizeof(float));
             if (few)
                 backward_input(layer);
             else
                 backward_input_dense(layer, d);
-            through_relu(layer.d_in.data(), layer.in.data(), places * layer.picture);
         }
     }
 
@@ -475,6 +488,7 @@ private:
     Head* heads_ = nullptr;
     uint32_t batch_ = 0;
     bool slopes_only_ = false, rests_ = false, by_position_ = false, grouped_ = false;
+    int64_t taken_ = 0;  // places of the pass that was last prepared
     int64_t slopes_met_ = 0, slopes_used_ = 0;
     Slopes slopes_;
     Groups groups_;
