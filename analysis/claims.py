@@ -159,16 +159,17 @@ def a_head_must_act(tables: Tables, _: Sweeps) -> list[Evidence]:
     return [mean_of("mean return of the head that acts - the one that never does", gain, 0.0, True, "acting")]
 
 
-def _by_room(tables: Tables) -> list[tuple[str, dict[str, Sample]]]:
-    """Worlds called w5, w10 and so on, the smallest first."""
-    sizes = {world: int(world[1:]) for world in tables.worlds if world[:1] == "w" and world[1:].isdigit()}
-    found = [(world, _samples(tables, world)) for world in sorted(sizes, key=lambda world: sizes[world])]
+def _by_room(tables: Tables, sweeps: Sweeps) -> list[tuple[str, dict[str, Sample]]]:
+    """Worlds called w5, w10 and so on, the smallest first; those of the main comparison too, which are the same."""
+    places = {world: found for found in (sweeps.get("main"), tables) if found for world in found.worlds}
+    sizes = {world: int(world[1:]) for world in places if world[:1] == "w" and world[1:].isdigit()}
+    found = [(world, _samples(places[world], world)) for world in sorted(sizes, key=lambda world: sizes[world])]
     return [(world, samples) for world, samples in found if not set(THREE) - samples.keys()]
 
 
-def better_in_larger_rooms(tables: Tables, _: Sweeps) -> list[Evidence]:
+def better_in_larger_rooms(tables: Tables, sweeps: Sweeps) -> list[Evidence]:
     """MuleX's median over that of epsilon-greedy, in the largest rooms less in the smallest."""
-    rooms = _by_room(tables)
+    rooms = _by_room(tables, sweeps)
     if len(rooms) < 2:
         return []
 
@@ -184,8 +185,8 @@ def better_in_larger_rooms(tables: Tables, _: Sweeps) -> list[Evidence]:
     return [Evidence(what, estimate(b - a, many_b - many_a), 0.0, draws=draws)]
 
 
-def ahead_in_the_largest_rooms(tables: Tables, _: Sweeps) -> list[Evidence]:
-    rooms = dict(_by_room(tables))
+def ahead_in_the_largest_rooms(tables: Tables, sweeps: Sweeps) -> list[Evidence]:
+    rooms = dict(_by_room(tables, sweeps))
     if "w15" not in rooms:
         return []
     return [

@@ -158,6 +158,17 @@ class TestOthers:
         same = flat_sweep(tmp_path / "two", "rooms", three(large) | three(world="w10"))
         assert verdicts(same) == {"Over ε-greedy, MuleX's median improves as rooms grow": NOT_REPRODUCED}
 
+    def test_rooms_of_five_may_be_those_of_main(self, tmp_path):
+        large = {"epsilon_greedy": 0.1, "additive": 0.4, "mulex": 0.7}
+        says = "Over ε-greedy, MuleX's median improves as rooms grow"
+        rooms = flat_sweep(tmp_path, "rooms", three(large, "w10"))
+        assert says not in verdicts(rooms)
+        assert verdicts(rooms, flat_sweep(tmp_path, "main", three()))[says] == REPRODUCED
+        assert (
+            verdicts(rooms, flat_sweep(tmp_path / "other", "main", three(large | {"mulex": 0.9})))[says]
+            == NOT_REPRODUCED
+        )
+
     def test_rooms_where_epsilon_greedy_earns_nothing(self, tmp_path):
         nothing = {("w10", "epsilon_greedy"): np.zeros((12, 1))}
         place = flat_sweep(tmp_path, "rooms", three() | three(world="w10") | nothing)
