@@ -205,6 +205,18 @@ def test_slopes_of_zero_are_left_out_and_change_no_bit(flavour, hidden, instruct
     assert 0 < work["slopes_computed"] < work["slopes"] == full["slopes_computed"]
 
 
+@pytest.mark.parametrize("hidden", [40, 64])
+def test_units_without_a_slope_rest_and_change_no_bit_in_large_rooms_either(hidden):
+    case = Case("mulex", GridWorldConfig(room_size=10), training={"batch_size": 32, "hidden": hidden})
+    runs = [case.run(seed=seed, learning_rate=0.01) for seed in (1, 2)]
+    spared, rows = train(runs, 4, partial(NativeEngine, savings=EQUAL_PATCHES_ONCE | SLOPES_ONLY))
+    plain, plain_rows = train(runs, 4, partial(NativeEngine, savings=EQUAL_PATCHES_ONCE))
+    assert rows == plain_rows
+    assert_same_arrays(spared.save(), plain.save())
+    assert np.array_equal(spared.gradient, plain.gradient)
+    assert 0 < spared.trainer.work["slopes_computed"] < spared.trainer.work["slopes"]
+
+
 @pytest.mark.skipif("avx512" not in instruction_sets(), reason="no AVX-512 here; make test-native-san emulates it")
 @pytest.mark.parametrize("case", CASES.values(), ids=CASES)
 def test_wider_registers_give_the_same_bits(case):

@@ -215,15 +215,18 @@ public:
         for (int64_t i = 0; i < count; ++i)
             through_relu(&head.d_h[rows.hidden[i]], &head.h[rows.hidden[i]], head.hidden.width());
         row_sums(head.d_h.data(), rows.hidden, count, hidden_, gradient + head.shape.hidden_bias);
-        const bool few = few_slopes(head.d_h.data(), rows.hidden, count, hidden_);
+        const int64_t slopes = find_slopes(head.d_h.data(), rows.hidden, count, hidden_);
         if (rests_)
             head.units.moving(moving_.data(), slopes_.columns_met(count, moving_.data()));
         else
             head.units.moving(everyone_.data(), hidden_);
-        if (few && !grouped_)
+        if (!grouped_ && few(slopes, count * hidden_)) {
+            slopes_used_ += slopes;
             backward_hidden(head, rows, count);
-        else
+        } else {
+            slopes_used_ += count * head.units.moving_count();
             backward_moving_units(head, rows, place, count);
+        }
     }
 
     // The hidden weights by unit, when a member's training begins and ends.
@@ -261,8 +264,10 @@ public:
             for (int64_t k = 0; k < layer.rows; ++k)
                 through_relu(d + layer.rows_out[k], out + layer.rows_out[k], columns);
             row_sums(d, layer.rows_out, layer.rows, columns, gradient + layer.shape.bias);
-            const bool few = layer.window.run % kLanes == 0 && few_slopes(d, layer.rows_out, layer.rows, columns);
-            if (few)
+            const int64_t slopes = find_slopes(d, layer.rows_out, layer.rows, columns);
+            const bool some = layer.window.run % kLanes == 0 && few(slopes, layer.rows * columns);
+            slopes_used_ += some ? slopes : layer.rows * columns;
+            if (some)
                 backward_weights(layer, gradient + layer.shape.weight);
             else
                 backward_weights_dense(layer, d, gradient + layer.shape.weight);
@@ -270,7 +275,7 @@ public:
             const int64_t inputs = layer.window.size();
             transpose(p + layer.shape.weight, inputs, columns, layer.turned.data(), inputs, columns);
             std::memset(layer.d_in.data(), 0, static_cast<size_t>(taken_ * layer.picture) * sizeof(float));
-            if (few)
+            if (some)
                 backward_input(layer);
             else
                 backward_input_dense(layer, d);
@@ -298,14 +303,13 @@ private:
         return Rows{feature, hidden, out};
     }
 
-    // Whether enough slopes of a layer are zero that it pays to leave them out; then slopes_ has the others.
-    bool few_slopes(const float* d, const int32_t* d_row, int64_t rows, int64_t columns) {
-        const int64_t all = rows * columns, found = slopes_only_ ? slopes_.find(d, d_row, rows, columns) : all;
-        const bool few = 2 * found < all;
-        slopes_met_ += all;
-        slopes_used_ += few ? found : all;
-        return few;
+    // How many slopes of a layer are not zero; slopes_ has them. All, where zeros are not looked for.
+    int64_t find_slopes(const float* d, const int32_t* d_row, int64_t rows, int64_t columns) {
+        slopes_met_ += rows * columns;
+        return slopes_only_ ? slopes_.find(d, d_row, rows, columns) : rows * columns;
     }
+    // Whether it pays to leave every single zero out.
+    static bool few(int64_t slopes, int64_t all) { return 2 * slopes < all; }
 
     void backward_hidden(Head& head, const Rows& rows, int64_t count) {
         const int64_t blocks = features_ / kLanes;
