@@ -215,18 +215,16 @@ public:
         for (int64_t i = 0; i < count; ++i)
             through_relu(&head.d_h[rows.hidden[i]], &head.h[rows.hidden[i]], head.hidden.width());
         row_sums(head.d_h.data(), rows.hidden, count, hidden_, gradient + head.shape.hidden_bias);
-        const int64_t slopes = find_slopes(head.d_h.data(), rows.hidden, count, hidden_);
+        const bool few = few_slopes(head.d_h.data(), rows.hidden, count, hidden_) && !grouped_;
         if (rests_)
             head.units.moving(moving_.data(), slopes_.columns_met(count, moving_.data()));
         else
             head.units.moving(everyone_.data(), hidden_);
-        if (!grouped_ && few(slopes, count * hidden_)) {
-            slopes_used_ += slopes;
+        if (few)
             backward_hidden(head, rows, count);
-        } else {
-            slopes_used_ += count * head.units.moving_count();
+        else
             backward_moving_units(head, rows, place, count);
-        }
+        count_slopes(count * hidden_, few ? slopes_found_ : count * head.units.moving_count());
     }
 
     // The hidden weights by unit, when a member's training begins and ends.
@@ -264,9 +262,8 @@ public:
             for (int64_t k = 0; k < layer.rows; ++k)
                 through_relu(d + layer.rows_out[k], out + layer.rows_out[k], columns);
             row_sums(d, layer.rows_out, layer.rows, columns, gradient + layer.shape.bias);
-            const int64_t slopes = find_slopes(d, layer.rows_out, layer.rows, columns);
-            const bool some = layer.window.run % kLanes == 0 && few(slopes, layer.rows * columns);
-            slopes_used_ += some ? slopes : layer.rows * columns;
+            const bool some = layer.window.run % kLanes == 0 && few_slopes(d, layer.rows_out, layer.rows, columns);
+            count_slopes(layer.rows * columns, some ? slopes_found_ : layer.rows * columns);
             if (some)
                 backward_weights(layer, gradient + layer.shape.weight);
             else
@@ -303,13 +300,16 @@ private:
         return Rows{feature, hidden, out};
     }
 
-    // How many slopes of a layer are not zero; slopes_ has them. All, where zeros are not looked for.
-    int64_t find_slopes(const float* d, const int32_t* d_row, int64_t rows, int64_t columns) {
-        slopes_met_ += rows * columns;
-        return slopes_only_ ? slopes_.find(d, d_row, rows, columns) : rows * columns;
+    // Whether enough slopes of a layer are zero that it pays to leave each of them out; slopes_ has the others.
+    bool few_slopes(const float* d, const int32_t* d_row, int64_t rows, int64_t columns) {
+        const int64_t all = rows * columns;
+        slopes_found_ = slopes_only_ ? slopes_.find(d, d_row, rows, columns) : all;
+        return 2 * slopes_found_ < all;
     }
-    // Whether it pays to leave every single zero out.
-    static bool few(int64_t slopes, int64_t all) { return 2 * slopes < all; }
+    void count_slopes(int64_t met, int64_t used) {
+        slopes_met_ += met;
+        slopes_used_ += used;
+    }
 
     void backward_hidden(Head& head, const Rows& rows, int64_t count) {
         const int64_t blocks = features_ / kLanes;
@@ -493,7 +493,7 @@ private:
     uint32_t batch_ = 0;
     bool slopes_only_ = false, rests_ = false, by_position_ = false, grouped_ = false;
     int64_t taken_ = 0;  // places of the pass that was last prepared
-    int64_t slopes_met_ = 0, slopes_used_ = 0;
+    int64_t slopes_found_ = 0, slopes_met_ = 0, slopes_used_ = 0;
     Slopes slopes_;
     Groups groups_;
     Array<float> f_, d_f_;                         // (places, features)
