@@ -71,8 +71,9 @@ public:
     void forward(const float* f, const float* weight, const float* bias, const int32_t* place, int64_t count, float* h,
                  const int32_t* h_row) {
         for (int64_t at = 0; at < positions_; ++at)
-            product<Store::kSet>(f, &feature_[begin_[at]], size(at), channels_window(), weight + at * channels_ * width_,
-                                 width_, width_ / kLanes, nullptr, sums_.data(), &row_[begin_[at]]);
+            product<Store::kSet>(f, &feature_[begin_[at]], size(at), whole_row(channels_),
+                                 weight + at * channels_ * width_, width_, width_ / kLanes, nullptr, sums_.data(),
+                                 &row_[begin_[at]]);
         for_tiles<kSumBlocks>(width_ / kLanes, SumOfGroups{*this, place, count, bias, h, h_row});
     }
 
@@ -153,7 +154,6 @@ private:
         return static_cast<int32_t>((u * positions_ + at) * channels_);
     }
     int64_t size(int64_t at) const { return begin_[at + 1] - begin_[at]; }
-    Window channels_window() const { return Window{1, static_cast<int32_t>(channels_), 0}; }
 
     int64_t positions_ = 0, channels_ = 0, hidden_ = 0, width_ = 0;
     uint32_t stamp_ = 0;

@@ -49,6 +49,7 @@ public:
 
     // Where the numbers of a layer's positions begin in what `of` gives.
     int64_t begin(int64_t layer) const { return from_[layer]; }
+    int64_t last() const { return from_[layers_.count - 1]; }
 
     // Forget everything if the tables were too small for what came; numbers of before are void then.
     void make_room() {

@@ -16,6 +16,8 @@ struct Window {
     int64_t size() const { return static_cast<int64_t>(segments) * run; }
 };
 
+inline Window whole_row(int64_t inputs) { return Window{1, static_cast<int32_t>(inputs), 0}; }
+
 enum class Store { kSet, kRelu, kAdd };
 
 // The loops over a tile's rows must be unrolled, every one of them: else the sums are kept in memory.
@@ -179,6 +181,15 @@ inline void row_sums(const float* g, const int32_t* g_row, int64_t rows, int64_t
         const Block total = (part[0] + part[1]) + (part[2] + part[3]);
         store_some(sum + n, total, static_cast<int>(columns - n < kLanes ? columns - n : kLanes));
     }
+}
+
+// Slopes of zero where a ReLU let nothing through.
+inline void through_relu(float* d, const float* activation, int64_t count) {
+    for (int64_t i = 0; i < count; i += kLanes) store(d + i, map(load(activation + i), load(d + i), where_positive));
+}
+
+inline void add_row(float* to, const float* from, int64_t columns) {
+    for (int64_t c = 0; c < columns; c += kLanes) store(to + c, load(to + c) + load(from + c));
 }
 
 typedef float Quad __attribute__((vector_size(16), aligned(4), may_alias));

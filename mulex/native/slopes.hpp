@@ -15,26 +15,27 @@ constexpr int64_t kMarks = 64;  // of a word
 // Which slopes of a layer are not zero: a bit each, by rows, and by columns for some rows.
 class Slopes {
 public:
-    void shape(int64_t rows, int64_t columns) {
+    // Only where zeros are to be left out is there anything to look for.
+    void shape(int64_t rows, int64_t columns, bool looked_for) {
+        looked_for_ = looked_for;
         row_marks_.resize(rows * words_of(columns));
         column_marks_.resize(padded(columns));
     }
 
-    // Rows are whole blocks of 16, whatever stands after the columns. Gives how many slopes there are.
-    int64_t find(const float* d, const int32_t* d_row, int64_t rows, int64_t columns) {
-        d_ = d;
-        d_row_ = d_row;
-        columns_ = columns;
-        words_ = words_of(columns);
-        int64_t found = 0;
-        for (int64_t m = 0; m < rows; ++m)
-            for (int64_t w = 0; w < words_; ++w) {
-                const uint64_t marks = marks_of(d + d_row[m] + w * kMarks, columns - w * kMarks);
-                row_marks_[m * words_ + w] = marks;
-                found += __builtin_popcountll(marks);
-            }
-        return found;
+    // Whether enough slopes are zero that it pays to leave each of them out. Marks the others.
+    bool few(const float* d, const int32_t* d_row, int64_t rows, int64_t columns) {
+        found_ = looked_for_ ? find(d, d_row, rows, columns) : rows * columns;
+        return 2 * found_ < rows * columns;
     }
+    int64_t found() const { return found_; }
+
+    // How many were met, and how many of them were computed with.
+    void count(int64_t met, int64_t used) {
+        met_ += met;
+        used_ += used;
+    }
+    int64_t met() const { return met_; }
+    int64_t used() const { return used_; }
 
     // Mark the columns of 64 rows at most.
     void find_by_columns(int64_t first, int64_t rows) {
@@ -78,6 +79,22 @@ public:
     }
 
 private:
+    // Rows are whole blocks of 16, whatever stands after the columns. Gives how many slopes there are.
+    int64_t find(const float* d, const int32_t* d_row, int64_t rows, int64_t columns) {
+        d_ = d;
+        d_row_ = d_row;
+        columns_ = columns;
+        words_ = words_of(columns);
+        int64_t found = 0;
+        for (int64_t m = 0; m < rows; ++m)
+            for (int64_t w = 0; w < words_; ++w) {
+                const uint64_t marks = marks_of(d + d_row[m] + w * kMarks, columns - w * kMarks);
+                row_marks_[m * words_ + w] = marks;
+                found += __builtin_popcountll(marks);
+            }
+        return found;
+    }
+
     static int64_t words_of(int64_t columns) { return (columns + kMarks - 1) / kMarks; }
 
     static uint64_t marks_of(const float* x, int64_t count) {
@@ -102,7 +119,8 @@ private:
 
     const float* d_ = nullptr;
     const int32_t* d_row_ = nullptr;
-    int64_t columns_ = 0, words_ = 0, first_ = 0;
+    bool looked_for_ = false;
+    int64_t columns_ = 0, words_ = 0, first_ = 0, found_ = 0, met_ = 0, used_ = 0;
     Array<uint64_t> row_marks_, column_marks_;
 };
 
@@ -135,8 +153,8 @@ struct SlopesTimesRows {
     }
 };
 
-// c (a row for each of `columns`) = the slopes of some rows, transposed, * b: row m of b begins at b_row[m], and its block n at
-// b_block[n] from there; `more` goes on from what c has.
+// c, at row k for each k of `column`, = column k of the slopes of some rows * b. Row m of b begins at b_row[m], and its
+// block n at b_block[n] from there; `more` goes on from what c has.
 struct ColumnsTimesRows {
     const Slopes& slopes;
     const int32_t* column;

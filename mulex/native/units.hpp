@@ -144,8 +144,8 @@ private:
             for (int64_t u = 0, next = 0; u < units_; u += kTogether) {
                 const int64_t end = u + kTogether < units_ ? u + kTogether : units_, before = next;
                 while (next < moving_ && moved_[next] < end) ++next;
-                if (next > before)
-                    transpose(&weight_[u * row() + k], end - u, features, parameters + begin_ + k * units_ + u, units_, row());
+                float* to = parameters + begin_ + k * units_ + u;
+                if (next > before) transpose(&weight_[u * row() + k], end - u, features, to, units_, row());
             }
         }
     }
