@@ -25,7 +25,7 @@ PAGES = (HERE.parent / "results.md", HERE.parent / "deviations.md")
 METHODS = ("epsilon_greedy", "additive", "mulex")
 HYPERPARAMETERS = ("learning_rate", "epsilon", "beta", "p_task", "gamma_steps")
 ROOMS = ("upper left", "upper right", "lower left", "lower right")
-FIGURES = ("curves", "violins", "starts", "acting", "response")
+FIGURES = ("curves", "violins", "starts", "acting", "rooms", "response")
 
 
 def sweeps(prefix: str = "") -> list[str]:
@@ -39,18 +39,15 @@ def studies() -> list[str]:
 
 
 def draw_figures() -> None:
-    """Those that apply to a sweep, and the rooms of several."""
+    """Those that apply to a sweep."""
     for place in studies():
-        call(plot, place, *[f"--figure={name}" for name in FIGURES if applies(place, name)])
-    rooms = [place for place in studies() if Path(place).name in ("main", "rooms")]
-    if len(rooms) == 2:
-        call(plot, *rooms, "--figure=rooms", "--out", f"{rooms[1]}/figures")
+        call(plot, place, *[f"--figure={name}" for name in FIGURES if applies(Path(place), name)])
 
 
-def applies(place: str, figure: str) -> bool:
+def applies(place: Path, figure: str) -> bool:
     if figure == "starts":
-        return (Path(place) / "starts.parquet").exists()
-    return figure != "acting" or Path(place).name == "acting"
+        return (place / "starts.parquet").exists()
+    return figure not in ("acting", "rooms") or place.name == figure
 
 
 def call(command: object, *arguments: str) -> str:

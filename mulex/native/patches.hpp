@@ -32,8 +32,11 @@ public:
         windows_.shape(area(0), kMostWindows);
         nodes_ = new StackTable[static_cast<size_t>(layers_.count)];
         for (int64_t l = 0; l < layers_.count; ++l) nodes_[l].shape(l ? area(l) : frames_, kMostNodes);
-        int64_t widest = frames_;
-        for (int64_t l = 0; l < layers_.count; ++l) widest = area(l) > widest ? area(l) : widest;
+        int64_t widest = from_[1] * frames_;
+        for (int64_t l = 0; l < layers_.count; ++l) {
+            const int64_t numbers = (from_[l + 1] - from_[l]) * area(l);
+            widest = numbers > widest ? numbers : widest;
+        }
         key_.resize(widest);
         frame_windows_.resize(frames_);
     }
@@ -91,15 +94,15 @@ private:
     void number_first(const int32_t* stack, const float* picture, int32_t* ids) {
         for (int64_t c = 0; c < frames_; ++c) {
             const int64_t before = states_.count();
-            const int64_t found = noted(states_.find_or_add(stack + c));
-            if (found < 0) return;
+            const int64_t found = states_.find_or_add(stack + c);
+            full_ |= found < 0;
+            if (full_) return;
             frame_windows_[c] = &windows_of_[found * from_[1]];
             if (found == before) number_windows(picture + c, &windows_of_[found * from_[1]]);
         }
-        for (int64_t at = 0; at < from_[1]; ++at) {
-            for (int64_t c = 0; c < frames_; ++c) key_[c] = frame_windows_[c][at];
-            ids[at] = noted(nodes_[0].find_or_add(key_.data()));
-        }
+        for (int64_t at = 0; at < from_[1]; ++at)
+            for (int64_t c = 0; c < frames_; ++c) key_[at * frames_ + c] = frame_windows_[c][at];
+        number(0, ids);
     }
 
     void number_windows(const float* frame, int32_t* windows) {
@@ -110,27 +113,29 @@ private:
             for (int64_t i = 0; i < s.kernel; ++i)
                 for (int64_t j = 0; j < s.kernel; ++j)
                     std::memcpy(&key_[n++], corner + (i * s.padded_cols + j) * s.channels, sizeof(float));
-            windows[at] = noted(windows_.find_or_add(key_.data()));
+            windows[at] = windows_.find_or_add(key_.data());
+            full_ |= windows[at] < 0;
         }
     }
 
     void number_above(int64_t l, int32_t* ids) {
         const LayerShape& s = layers_[l];
+        int64_t n = 0;
         for (int64_t at = 0; at < from_[l + 1] - from_[l]; ++at) {
             const int64_t row = at / s.out_cols * s.stride - s.top, col = at % s.out_cols * s.stride - s.left;
-            int64_t n = 0;
             for (int64_t i = row; i < row + s.kernel; ++i)
                 for (int64_t j = col; j < col + s.kernel; ++j) {
                     const bool inside = i >= 0 && i < s.rows && j >= 0 && j < s.cols;
                     key_[n++] = inside ? ids[from_[l - 1] + i * s.cols + j] : -1;
                 }
-            ids[from_[l] + at] = noted(nodes_[l].find_or_add(key_.data()));
         }
+        number(l, ids);
     }
 
-    int32_t noted(int32_t found) {
-        full_ |= found < 0;
-        return found;
+    // Of all positions of a layer, by what key_ has for each.
+    void number(int64_t l, int32_t* ids) {
+        nodes_[l].find_or_add_all(key_.data(), from_[l + 1] - from_[l], ids + from_[l]);
+        for (int64_t at = from_[l]; at < from_[l + 1]; ++at) full_ |= ids[at] < 0;
     }
 
     Span<const LayerShape> layers_;

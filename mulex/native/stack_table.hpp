@@ -33,9 +33,37 @@ public:
     // Have the memory fetched that the next question for this stack will read first.
     void expect(const int32_t* stack) const { fetch(&slots_[static_cast<int64_t>(hash(stack) & mask_)]); }
 
+    // The numbers of several stacks that stand one after another, each as find_or_add gives it. Their memory is fetched
+    // before it is read.
+    void find_or_add_all(const int32_t* stacks, int64_t count, int32_t* found) {
+        constexpr int64_t kTogether = 128;
+        uint64_t hashes[kTogether];
+        for (int64_t first = 0; first < count; first += kTogether) {
+            const int64_t some = count - first < kTogether ? count - first : kTogether;
+            const int32_t* stack = stacks + first * numbers_;
+            for (int64_t i = 0; i < some; ++i) {
+                hashes[i] = hash(stack + i * numbers_);
+                fetch(&slots_[hashes[i] & mask_]);
+            }
+            for (int64_t i = 0; i < some; ++i) {
+                const Slot slot = slots_[hashes[i] & mask_];
+                if (slot.era == now_) fetch(&keys_[slot.found * numbers_]);
+            }
+            for (int64_t i = 0; i < some; ++i) found[first + i] = find_or_add(stack + i * numbers_, hashes[i]);
+        }
+    }
+
     // The stack's number; it is new if that equals the count before the call. -1 if it is new and there is no room.
-    int32_t find_or_add(const int32_t* stack) {
-        uint64_t slot = hash(stack) & mask_;
+    int32_t find_or_add(const int32_t* stack) { return find_or_add(stack, hash(stack)); }
+
+private:
+    struct Slot {
+        uint32_t era;  // taken if it is the present one
+        int32_t found;
+    };
+
+    int32_t find_or_add(const int32_t* stack, uint64_t hash) {
+        uint64_t slot = hash & mask_;
         while (slots_[slot].era == now_) {
             const int32_t found = slots_[slot].found;
             if (equal(&keys_[found * numbers_], stack)) return found;
@@ -46,12 +74,6 @@ public:
         std::memcpy(&keys_[count_ * numbers_], stack, bytes());
         return static_cast<int32_t>(count_++);
     }
-
-private:
-    struct Slot {
-        uint32_t era;  // taken if it is the present one
-        int32_t found;
-    };
 
     bool equal(const int32_t* a, const int32_t* b) const {
         int32_t differs = 0;
