@@ -130,6 +130,23 @@ def test_continuing_after_any_iteration_is_exact(method, flavour, cut):
     assert_same_arrays(second.save(), whole.save())
 
 
+def test_what_the_tables_of_patches_held_before_decides_nothing():
+    """Pictures so large that the tables become full: at other times after an interruption, or beside another member."""
+    training = {"steps_per_iteration": 200, "warm_up": 200, "update_every": 2, "replay_size": 2000, "batch_size": 16}
+    runs = Case("mulex", GridWorldConfig(room_size=20, textured=True), training=training).members(2)
+    whole, rows = train(runs, 5, NativeEngine)
+    first, _ = train(runs, 3, NativeEngine)
+    second = NativeEngine(runs)
+    second.load(first.save())
+    assert more(second, 2) == rows[3:]
+    assert_same_arrays(second.save(), whole.save())
+    alone, _ = train(runs[1:], 5, NativeEngine)
+    assert_same_arrays(member_state(alone, 0), member_state(whole, 1))
+    fills = [engine.trainer.work["patch_tables_full"] for engine in (whole, second, alone)]
+    assert fills[0] > 0
+    assert len(set(fills)) == 3
+
+
 @pytest.mark.parametrize("flavour", FLAVOURS)
 @pytest.mark.parametrize("saved", [REMEMBER_VALUES, REMEMBER_TARGETS, REMEMBER_VALUES | REMEMBER_TARGETS])
 def test_remembered_values_change_no_bit(saved, flavour):

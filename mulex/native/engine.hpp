@@ -140,6 +140,7 @@ struct Outcome {
 struct Work {
     int64_t samples = 0, distinct = 0, target_samples = 0, target_computed = 0, acted = 0, acted_computed = 0;
     int64_t patches = 0, patches_computed = 0;  // of learning and targets, over all layers
+    int64_t patch_tables_full = 0;              // how often they were begun anew
     int64_t slopes = 0, slopes_computed = 0;    // of hidden layers and convolutions, on the way back
 };
 

@@ -232,6 +232,7 @@ public:
         out["acted_computed"] = work.acted_computed;
         out["patches"] = work.patches;
         out["patches_computed"] = work.patches_computed;
+        out["patch_tables_full"] = work.patch_tables_full;
         out["slopes"] = work.slopes;
         out["slopes_computed"] = work.slopes_computed;
         return out;

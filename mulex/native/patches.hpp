@@ -54,16 +54,14 @@ public:
     int64_t begin(int64_t layer) const { return from_[layer]; }
     int64_t last() const { return from_[layers_.count - 1]; }
 
-    // Forget everything if the tables were too small for what came; numbers of before are void then.
-    void make_room() {
-        if (!full_) return;
+    // Forget everything: numbers of before are void.
+    void clear() {
         stacks_.clear();
         states_.clear();
         windows_.clear();
         for (int64_t l = 0; l < layers_.count; ++l) nodes_[l].clear();
         full_ = false;
     }
-    bool full() const { return full_; }
 
     void expect(const int32_t* stack) const { stacks_.expect(stack); }
 
