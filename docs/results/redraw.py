@@ -15,7 +15,7 @@ from scipy.stats import spearmanr
 from analysis.claims import CLAIMS
 from analysis.commands.claims import claims, markdown_table
 from analysis.commands.plot import plot
-from analysis.evidence import TOO_FEW, sample
+from analysis.evidence import TOO_FEW, mean_of, sample
 from analysis.measures import best, iqr, median, worst
 from analysis.style import shown
 from analysis.tables import load_tables
@@ -185,6 +185,27 @@ def acting_table() -> list[str]:
     return markdown_table(["p_1", "runs", "first head", "second head", "largest difference in a run"], rows)
 
 
+def rainbow_table() -> list[str]:
+    """By method, the draws that both sweeps have: their scores without and with Rainbow, what they gain by it, and how
+    the greedy episodes of the median draw look in the end."""
+    runs = [pd.read_parquet(HERE / name / "runs.parquet") for name in ("main", "rainbow")]
+    both = runs[0].merge(runs[1], on=["method", "draw", "seed", "learning_rate"], suffixes=("_dqn", ""))
+    curves = pd.read_parquet(HERE / "rainbow" / "curves.parquet")
+    late = curves[curves["iteration"] > 600].groupby("run")[["eval_return", "eval_episode_length"]].mean()
+    rows = []
+    for method in METHODS:
+        mine = both[both["method"] == method]
+        gain = (mine["normalised_auc"] - mine["normalised_auc_dqn"]).to_numpy()
+        found = mean_of("gain", gain, 0.0, True, f"rainbow {method}").estimate
+        medians = [f"{mine[name].median():.3f}" for name in ("normalised_auc_dqn", "normalised_auc")]
+        gains = [f"{found.value:.2f} [{found.low:.2f}, {found.high:.2f}]", f"{(gain > 0).sum()} of {len(gain)}"]
+        ends = late.loc[mine["run"]].median()
+        end = [f"{ends['eval_return']:.2f}", f"{ends['eval_episode_length']:.0f}"]
+        rows.append([shown(method), str(len(mine)), *medians, *gains, *end])
+    head = ["", "draws", "median, DQN", "median, Rainbow", "mean gain of a draw", "draws that gain"]
+    return markdown_table([*head, "return after iteration 600", "steps of an episode then"], rows)
+
+
 TABLES: dict[str, Callable[[], list[str]]] = {
     "claims": claims_table,
     "scores": scores_table,
@@ -193,6 +214,7 @@ TABLES: dict[str, Callable[[], list[str]]] = {
     "starts": starts_table,
     "losses": losses_table,
     "acting": acting_table,
+    "rainbow": rainbow_table,
 }
 
 
