@@ -21,8 +21,8 @@ def test_operations_of_a_pass_are_those_of_the_network() -> None:
         if isinstance(layer, torch.nn.Conv2d | torch.nn.Linear):
             inputs = layer.weight[0].numel()
             counted += 2 * pictures.numel() * inputs
-    assert counted == flops.FORWARD == 194_816
-    assert 3 * flops.FORWARD - flops.FORWARD - flops.BACKWARD == 2 * 30 * 36 * 16
+    assert counted == flops.BODY + flops.HEAD == 194_816
+    assert flops.FIRST == 2 * 30 * 36 * 16
 
 
 def test_the_network_of_the_count_is_the_engine_s() -> None:
@@ -33,9 +33,16 @@ def test_the_network_of_the_count_is_the_engine_s() -> None:
 
 def test_saved_work_is_not_counted() -> None:
     work = {"samples": 64, "distinct": 50, "target_samples": 64, "target_computed": 9, "acted": 8, "acted_computed": 7}
-    assert flops.computed(work) == 50 * (flops.FORWARD + flops.BACKWARD) + 16 * flops.FORWARD
+    forward = flops.BODY + flops.HEAD
+    assert flops.computed(work) == 50 * (3 * forward - flops.FIRST) + 16 * forward
     whole = work | {"distinct": 64, "target_computed": 64, "acted_computed": 8}
     assert flops.computed(whole) == flops.plain(updates=2, greedy_steps=8)
+
+
+def test_a_second_head_learns_and_does_not_act() -> None:
+    more = flops.plain(updates=2, greedy_steps=8, heads=2) - flops.plain(updates=2, greedy_steps=8)
+    assert more == 64 * 4 * flops.HEAD
+    assert flops.plain(updates=0, greedy_steps=8, heads=2) == flops.plain(updates=0, greedy_steps=8)
 
 
 def test_figures_are_medians_of_ratios_within_rounds(capsys: pytest.CaptureFixture[str]) -> None:

@@ -13,8 +13,7 @@ the fraction of the peak is measured with these two savings turned off, so that 
 from collections.abc import Mapping
 
 FIRST, SECOND, HIDDEN, OUT = 2 * 30 * 36 * 16, 2 * 12 * 144 * 32, 2 * 384 * 64, 2 * 64 * 4
-FORWARD = FIRST + SECOND + HIDDEN + OUT
-BACKWARD = 2 * FORWARD - FIRST
+BODY, HEAD = FIRST + SECOND, HIDDEN + OUT
 
 
 def computed(work: Mapping[str, int]) -> int:
@@ -22,10 +21,12 @@ def computed(work: Mapping[str, int]) -> int:
     return _total(work["distinct"], work["target_computed"], work["acted_computed"])
 
 
-def plain(updates: int, greedy_steps: int, batch: int = 32) -> int:
-    """Operations where nothing is saved."""
-    return _total(updates * batch, updates * batch, greedy_steps)
+def plain(updates: int, greedy_steps: int, batch: int = 32, heads: int = 1) -> int:
+    """Operations where nothing is saved. All heads learn; one of them acts."""
+    return _total(updates * batch, updates * batch, greedy_steps, heads)
 
 
-def _total(learned: int, targets: int, acted: int) -> int:
-    return learned * (FORWARD + BACKWARD) + (targets + acted) * FORWARD
+def _total(learned: int, targets: int, acted: int, heads: int = 1) -> int:
+    forward = BODY + heads * HEAD
+    backward = 2 * forward - FIRST
+    return learned * (forward + backward) + targets * forward + acted * (BODY + HEAD)
