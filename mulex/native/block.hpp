@@ -106,18 +106,18 @@ inline Register where_positive(Register a, Register x) {
 // A bit for each lane that is not zero, the first lane's lowest.
 inline uint32_t nonzero_lanes(const Block& b) {
     uint32_t lanes = 0;
-#pragma GCC unroll 4
-    for (int i = 0; i < kParts; ++i) {
 #if MULEX_WIDTH == 8 && defined(__AVX2__)
-        const __m256 x = reinterpret_cast<__m256>(b.part[i]);
-        lanes |= static_cast<uint32_t>(_mm256_movemask_ps(_mm256_cmp_ps(x, _mm256_setzero_ps(), _CMP_NEQ_UQ))) << (i * 8);
-#elif MULEX_WIDTH == 16 && defined(__AVX512F__)
-        const __m512 x = reinterpret_cast<__m512>(b.part[i]);
-        lanes = _mm512_cmp_ps_mask(x, _mm512_setzero_ps(), _CMP_NEQ_UQ);
-#else
-        for (int j = 0; j < kWidth; ++j) lanes |= static_cast<uint32_t>(b.part[i][j] != 0) << (i * kWidth + j);
-#endif
+    for (int i = 0; i < kParts; ++i) {
+        const __m256 differs = _mm256_cmp_ps(reinterpret_cast<__m256>(b.part[i]), _mm256_setzero_ps(), _CMP_NEQ_UQ);
+        lanes |= static_cast<uint32_t>(_mm256_movemask_ps(differs)) << (i * 8);
     }
+#elif MULEX_WIDTH == 16 && defined(__AVX512F__)
+    lanes = _mm512_cmp_ps_mask(reinterpret_cast<__m512>(b.part[0]), _mm512_setzero_ps(), _CMP_NEQ_UQ);
+#else
+    alignas(64) float lane[kLanes];  // GCC's sanitizers lose the place of a lane that is read off a register
+    store(lane, b);
+    for (int i = 0; i < kLanes; ++i) lanes |= static_cast<uint32_t>(lane[i] != 0) << i;
+#endif
     return lanes;
 }
 
