@@ -24,6 +24,7 @@ HERE = Path(__file__).parent
 PAGES = (HERE.parent / "results.md", HERE.parent / "deviations.md")
 METHODS = ("epsilon_greedy", "additive", "mulex")
 HYPERPARAMETERS = ("learning_rate", "epsilon", "beta", "p_task", "gamma_steps")
+CURVES = ["eval_return", "train_return", "loss_task", "loss_explore"]
 ROOMS = ("upper left", "upper right", "lower left", "lower right")
 FIGURES = ("curves", "violins", "starts", "acting", "rooms", "response")
 
@@ -206,6 +207,21 @@ def rainbow_table() -> list[str]:
     return markdown_table([*head, "return after iteration 600", "steps of an episode then"], rows)
 
 
+def rooms_table() -> list[str]:
+    """MuleX's runs in each room: their scores; after 300 iterations, what they earn and how large their losses are."""
+    runs = pd.read_parquet(HERE / "rooms" / "runs.parquet").set_index("run")
+    curves = pd.read_parquet(HERE / "rooms" / "curves.parquet")
+    late = curves[curves["iteration"] > 300].groupby("run")[CURVES].mean()
+    rows = []
+    for run, row in runs[runs["method"] == "mulex"].sort_values(["world", "draw"]).iterrows():
+        returns = [f"{late.loc[run, name]:.2f}" for name in CURVES[:2]]
+        losses = [short(late.loc[run, name]) for name in CURVES[2:]]
+        scores = [f"{row['learning_rate']:.2g}", f"{row['normalised_auc']:.3f}"]
+        rows.append([row["world"], str(row["draw"]), *scores, *returns, *losses])
+    head = ["MuleX at", "draw", "learning rate", "score", "greedy return", "return while training"]
+    return markdown_table([*head, "task head's loss", "explorer's loss"], rows)
+
+
 TABLES: dict[str, Callable[[], list[str]]] = {
     "claims": claims_table,
     "scores": scores_table,
@@ -215,6 +231,7 @@ TABLES: dict[str, Callable[[], list[str]]] = {
     "losses": losses_table,
     "acting": acting_table,
     "rainbow": rainbow_table,
+    "rooms": rooms_table,
 }
 
 
