@@ -87,6 +87,7 @@ public:
 
     void take(const Member& m) {
         turn(m.parameters.data, weight_);
+        turn(m.gradient.data, gradient_);
         turn(m.moment_1.data, mean_);
         turn(m.moment_2.data, square_);
     }
