@@ -7,14 +7,28 @@ import numpy as np
 import pandas as pd
 
 from analysis.columns import HEAD_RETURN
-from analysis.evidence import Evidence, Sample, difference, judge, mean_of, sample, share_of_runs, superiority
+from analysis.evidence import (
+    FALL,
+    RISE,
+    Evidence,
+    Sample,
+    difference,
+    judge,
+    mean_of,
+    sample,
+    share_of_runs,
+    superiority,
+)
 from analysis.figures.starts import TABLE, read_starts
 from analysis.measures import best_rows, first_at_ideal, iqr, mean, median, worst_decile
 from analysis.statistics import Estimate, estimate
+from analysis.style import shown
 from analysis.tables import Tables
 
 NEARLY = 0.95
 """The share of the ideal return that counts as the top: a mean of ten policies is hardly ever at the ideal itself."""
+ITERATIONS = 800
+"""Of the paper's runs."""
 HEADS = (f"{HEAD_RETURN}first", f"{HEAD_RETURN}second")
 THREE = ("epsilon_greedy", "additive", "mulex")
 Sweeps = Mapping[str, Tables]
@@ -37,10 +51,16 @@ class Finding:
     claim: Claim
     evidence: list[Evidence]
     runs: str
+    iterations: int
 
     @property
     def verdict(self) -> str:
         return judge(self.evidence)
+
+    @property
+    def scope(self) -> str:
+        """What the verdict is about, where runs are shorter than the paper's."""
+        return f" (first {self.iterations} iterations)" if self.iterations < ITERATIONS else ""
 
 
 def experiment_of(sweep: str) -> str:
@@ -53,13 +73,24 @@ def findings(sweeps: Sweeps) -> Iterator[Finding]:
     for claim in CLAIMS:
         for name, tables in sweeps.items():
             if experiment_of(name) == claim.experiment and (evidence := claim.measure(tables, sweeps)):
-                yield Finding(name, claim, evidence, _runs(tables))
+                yield Finding(name, claim, evidence, _runs(tables), tables.iterations)
 
 
 def _runs(tables: Tables) -> str:
     counts = tables.scored.groupby(["world", "method"]).agg(draws=("draw", "nunique"), seeds=("seed", "nunique"))
     sizes = sorted({f"{row.draws} x {row.seeds}" for row in counts.itertuples()})
     return " or ".join(sizes)
+
+
+def _may_yet(tables: Tables, move: str) -> str:
+    """How a number would move in longer runs, where those at hand are shorter than the paper's."""
+    return move if tables.iterations < ITERATIONS else ""
+
+
+def _main(tables: Tables, sweeps: Sweeps) -> Tables | None:
+    """The main comparison, if its runs are as long as those that are compared with it."""
+    found = sweeps.get("main")
+    return found if found and found.iterations == tables.iterations else None
 
 
 def _samples(tables: Tables, world: str | None = None) -> dict[str, Sample]:
@@ -160,8 +191,8 @@ def a_head_must_act(tables: Tables, _: Sweeps) -> list[Evidence]:
 
 
 def _by_room(tables: Tables, sweeps: Sweeps) -> list[tuple[str, dict[str, Sample]]]:
-    """Worlds called w5, w10 and so on, the smallest first; those of the main comparison too, which are the same."""
-    places = {world: found for found in (sweeps.get("main"), tables) if found for world in found.worlds}
+    """Worlds called w5, w10 and so on, the smallest first; those of the main comparison too."""
+    places = {world: found for found in (_main(tables, sweeps), tables) if found for world in found.worlds}
     sizes = {world: int(world[1:]) for world in places if world[:1] == "w" and world[1:].isdigit()}
     found = [(world, _samples(places[world], world)) for world in sorted(sizes, key=lambda world: sizes[world])]
     return [(world, samples) for world, samples in found if not set(THREE) - samples.keys()]
@@ -201,7 +232,8 @@ def epsilon_greedy_fails(tables: Tables, _: Sweeps) -> list[Evidence]:
         return []
     of = samples["epsilon_greedy"]
     peak = np.nanmax(tables.curves["normalised_return"][of.runs.index], axis=1)
-    return [share_of_runs("ε-greedy runs that never earn more than half of the ideal", peak <= 0.5, 0.9)]
+    what = "ε-greedy runs that never earn more than half of the ideal"
+    return [share_of_runs(what, peak <= 0.5, 0.9, _may_yet(tables, FALL))]
 
 
 def beats_additive_and_gets_there(tables: Tables, _: Sweeps) -> list[Evidence]:
@@ -209,9 +241,10 @@ def beats_additive_and_gets_there(tables: Tables, _: Sweeps) -> list[Evidence]:
         return []
     top, tops = _best_curves(pair[0])
     what = f"highest mean return of the best {len(best_rows(pair[0].scores))} MuleX runs, of the ideal"
+    highest, rises = estimate(float(top.max()), tops.max(axis=1)), _may_yet(tables, RISE)
     return [
         superiority("a MuleX draw beats one of Additive", *pair),
-        Evidence(what, estimate(float(top.max()), tops.max(axis=1)), NEARLY, draws=pair[0].draws),
+        Evidence(what, highest, NEARLY, draws=pair[0].draws, may_yet=rises),
     ]
 
 
@@ -221,7 +254,8 @@ def all_struggle(tables: Tables, _: Sweeps) -> list[Evidence]:
         return []
     best = max(THREE, key=lambda method: samples[method].measure(mean)[0])
     value, many = samples[best].measure(mean)
-    return [Evidence(f"mean AUC of the best method, {best}", estimate(value, many), 0.5, False, samples[best].draws)]
+    what, rises = f"mean AUC of the best method, {shown(best)}", _may_yet(tables, RISE)
+    return [Evidence(what, estimate(value, many), 0.5, False, samples[best].draws, rises)]
 
 
 def nearly_any_draw(tables: Tables, _: Sweeps) -> list[Evidence]:
@@ -232,20 +266,22 @@ def nearly_any_draw(tables: Tables, _: Sweeps) -> list[Evidence]:
     more = Evidence(
         "the same, MuleX - Additive", estimate(a - b, many_a - many_b), 0.0, draws=min(p.draws for p in pair)
     )
-    return [share_of_runs("MuleX runs that reach the top", peaks[0], 0.8), more]
+    return [share_of_runs("MuleX runs that reach the top", peaks[0], 0.8, _may_yet(tables, RISE)), more]
 
 
 def _gains(tables: Tables, sweeps: Sweeps) -> dict[str, tuple[Sample, Sample]]:
     """By method its runs with Rainbow and those of the main comparison."""
-    if "main" not in sweeps:
+    if not (main := _main(tables, sweeps)):
         return {}
-    now, before = _samples(tables), _samples(sweeps["main"])
+    now, before = _samples(tables), _samples(main)
     return {method: (now[method], before[method]) for method in THREE if method in now and method in before}
 
 
 def all_gain(tables: Tables, sweeps: Sweeps) -> list[Evidence]:
     gains = _gains(tables, sweeps)
-    return [difference(f"median AUC of {method}, Rainbow - DQN", median, *pair) for method, pair in gains.items()]
+    return [
+        difference(f"median AUC of {shown(method)}, Rainbow - DQN", median, *pair) for method, pair in gains.items()
+    ]
 
 
 def the_worst_gain_most(tables: Tables, sweeps: Sweeps) -> list[Evidence]:

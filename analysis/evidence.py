@@ -17,18 +17,23 @@ Measure = Callable[[np.ndarray], np.ndarray]
 FEWEST = 5
 """Draws below which a percentile interval is narrower than what is known, so nothing is said from it."""
 
+RISE, FALL = "rise", "fall"
 REPRODUCED, NOT_REPRODUCED, TOO_FEW = "reproduced", "not reproduced", "not enough runs"
 
 
 @dataclass(frozen=True)
 class Evidence:
-    """One number behind a claim, which is right if the number is above (or below) the boundary."""
+    """One number behind a claim, which is right if the number is above (or below) the boundary.
+
+    In runs that end early some numbers may yet rise, or fall, and then say nothing from the side they would leave.
+    """
 
     what: str
     estimate: Estimate
     boundary: float
     above: bool = True
     draws: int = 10**9
+    may_yet: str = ""
 
     @property
     def verdict(self) -> str:
@@ -36,8 +41,9 @@ class Evidence:
         low, high = self.estimate.low, self.estimate.high
         if self.draws < FEWEST or math.isnan(low) or math.isnan(high):
             return TOO_FEW
-        if low > self.boundary or high < self.boundary:
-            return REPRODUCED if (low > self.boundary) == self.above else NOT_REPRODUCED
+        is_above, is_below = low > self.boundary, high < self.boundary
+        if (is_above and self.may_yet != FALL) or (is_below and self.may_yet != RISE):
+            return REPRODUCED if is_above == self.above else NOT_REPRODUCED
         return TOO_FEW
 
 
@@ -103,10 +109,11 @@ def superiority(what: str, one: Sample, other: Sample) -> Evidence:
     return Evidence(what, found, 0.5, draws=min(one.draws, other.draws))
 
 
-def share_of_runs(what: str, holds: np.ndarray, boundary: float, above: bool = True) -> Evidence:
-    """Wilson's interval: a bootstrap of runs that all agree would know no doubt."""
+def share_of_runs(what: str, holds: np.ndarray, boundary: float, may_yet: str = "") -> Evidence:
+    """Claimed to be above the boundary. Wilson's interval: a bootstrap of runs that all agree would know no doubt."""
     found = binomtest(int(holds.sum()), len(holds)).proportion_ci(LEVEL, method="wilson")
-    return Evidence(what, Estimate(float(holds.mean()), found.low, found.high), boundary, above, len(holds))
+    share = Estimate(float(holds.mean()), found.low, found.high)
+    return Evidence(what, share, boundary, draws=len(holds), may_yet=may_yet)
 
 
 def mean_of(what: str, values: np.ndarray, boundary: float, above: bool, name: str) -> Evidence:

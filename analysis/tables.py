@@ -46,6 +46,11 @@ class Tables:
     score_name: str
 
     @property
+    def iterations(self) -> int:
+        """Of the longest run."""
+        return int(self.curves["eval_return"].shape[1])
+
+    @property
     def worlds(self) -> list[str]:
         """In the order of the spec, or else of the table."""
         return list(dict.fromkeys([*self.complete.counts["world"], *self.runs["world"]]))

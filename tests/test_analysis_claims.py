@@ -7,10 +7,10 @@ import pandas as pd
 import pytest
 from click.testing import CliRunner
 
-from analysis.claims import CLAIMS, NEARLY, findings
+from analysis.claims import CLAIMS, ITERATIONS, NEARLY, findings
 from analysis.commands.claims import claims
 from analysis.errors import AnalysisError
-from analysis.evidence import NOT_REPRODUCED, REPRODUCED, TOO_FEW, Evidence, judge, share_of_runs
+from analysis.evidence import FALL, NOT_REPRODUCED, REPRODUCED, RISE, TOO_FEW, Evidence, judge, share_of_runs
 from analysis.statistics import Estimate
 from analysis.tables import load_tables
 from tests.analysis_tables import constant_tables, made, write_starts, write_sweep
@@ -24,9 +24,9 @@ def around(middle, draws=12, width=0.02):
     return np.clip(middle + width * RNG.uniform(-1, 1, size=(draws, 1)), 0, 1)
 
 
-def flat_sweep(folder, name, scores):
+def flat_sweep(folder, name, scores, iterations=ITERATIONS):
     """A sweep of this name with flat curves: {(world, method): scores (draws, seeds)}."""
-    runs, curves = constant_tables(scores)
+    runs, curves = constant_tables(scores, iterations)
     return write_sweep(
         folder / name, runs.assign(sweep=name, run=name + runs["run"]), curves.assign(run=name + curves["run"])
     )
@@ -67,6 +67,18 @@ class TestVerdicts:
     def test_few_draws_say_nothing(self):
         assert Evidence("x", Estimate(1, 1, 1), 0.0, draws=4).verdict == TOO_FEW
         assert Evidence("x", Estimate(1, 1, 1), 0.0, draws=5).verdict == REPRODUCED
+
+    @pytest.mark.parametrize(
+        ("low", "high", "may_yet", "verdict"),
+        [
+            (0.1, 0.2, RISE, REPRODUCED),
+            (0.1, 0.2, FALL, TOO_FEW),
+            (-0.2, -0.1, RISE, TOO_FEW),
+            (-0.2, -0.1, FALL, NOT_REPRODUCED),
+        ],
+    )
+    def test_a_number_that_may_yet_cross_the_boundary_says_nothing(self, low, high, may_yet, verdict):
+        assert Evidence("x", Estimate(0, low, high), 0.0, may_yet=may_yet).verdict == verdict
 
     def test_a_claim_needs_all_its_parts(self):
         holds, falls, open_ = (Evidence("x", Estimate(0, *at), 0.0) for at in ((1, 2), (-2, -1), (-1, 1)))
@@ -196,6 +208,26 @@ class TestOthers:
             == REPRODUCED
         )
 
+    def test_short_runs_say_nothing_that_longer_ones_may_turn(self, tmp_path):
+        low = {"epsilon_greedy": 0.1, "additive": 0.2, "mulex": 0.3}
+        short = {
+            name: flat_sweep(tmp_path, name, three(low, draws=40), iterations=40)
+            for name in ("hard", "ghost", "textured")
+        }
+        assert verdicts(short["ghost"]) == {
+            "With a ghost MuleX is best": REPRODUCED,
+            "With a ghost all struggle": TOO_FEW,
+        }
+        assert set(verdicts(short["hard"]).values()) == {TOO_FEW}
+        assert set(verdicts(short["textured"]).values()) == {TOO_FEW}
+        long = flat_sweep(tmp_path / "long", "textured", three(low, draws=40))
+        assert set(verdicts(long).values()) == {NOT_REPRODUCED}
+
+    def test_only_sweeps_of_one_length_are_compared(self, tmp_path):
+        main = flat_sweep(tmp_path, "main", three())
+        others = [flat_sweep(tmp_path, "rainbow", three(), 40), flat_sweep(tmp_path, "rooms", three(world="w10"), 40)]
+        assert verdicts(main, *others).keys() == verdicts(main).keys()
+
     def test_rainbow_needs_main(self, tmp_path):
         main = flat_sweep(tmp_path, "main", three())
         better = {"epsilon_greedy": 0.3, "additive": 0.5, "mulex": 0.95}
@@ -220,6 +252,12 @@ class TestCommand:
         assert {line.count("|") for line in lines} == {6}
         assert "| main-discount-0.99 | 12 x 1 |" in "\n".join(lines)
         assert "claimed above 0 | reproduced |" in "\n".join(lines)
+
+    def test_short_runs_are_said_to_be_short(self, tmp_path):
+        low = {"epsilon_greedy": 0.1, "additive": 0.2, "mulex": 0.3}
+        best, struggle = self.call(flat_sweep(tmp_path, "ghost", three(low), 40), "--markdown").stdout.splitlines()[2:]
+        assert best.endswith("| reproduced (first 40 iterations) |")
+        assert struggle.endswith("claimed below 0.5, may rise in longer runs | not enough runs (first 40 iterations) |")
 
     def test_a_terminal(self, tmp_path):
         assert "reproduced" in self.call(flat_sweep(tmp_path, "main", three())).stdout

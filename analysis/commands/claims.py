@@ -20,7 +20,8 @@ def claims(places: Sequence[str], markdown: bool) -> None:
     """Hold the paper's claims against sweeps, each against those named as its experiment is.
 
     A sweep called main-something is judged as main is. A claim is reproduced if the intervals of all its numbers are
-    on its side, not reproduced if one is on the other side, and otherwise there are not enough runs to tell.
+    on its side, not reproduced if one is on the other side, and otherwise there are not enough runs to tell. Where runs
+    are shorter than the paper's 800 iterations the verdict says so, and no number counts that longer ones may turn.
     """
     from analysis.claims import CLAIMS, findings
     from analysis.errors import AnalysisError
@@ -43,7 +44,7 @@ def claims(places: Sequence[str], markdown: bool) -> None:
 
 def _row(finding: "Finding") -> list[str]:
     parts = [f"{one.what}: {_number(one)}" for one in finding.evidence]
-    return [finding.sweep, finding.runs, finding.claim.says, "; ".join(parts), finding.verdict]
+    return [finding.sweep, finding.runs, finding.claim.says, "; ".join(parts), finding.verdict + finding.scope]
 
 
 def _number(evidence: "Evidence") -> str:
@@ -52,7 +53,8 @@ def _number(evidence: "Evidence") -> str:
         return "-"
     value, low, high = (f"{x:.2f}" if math.isfinite(x) else "∞" for x in (found.value, found.low, found.high))
     side = "above" if evidence.above else "below"
-    return f"{value} [{low}, {high}], claimed {side} {evidence.boundary:g}"
+    later = f", may {evidence.may_yet} in longer runs" if evidence.may_yet else ""
+    return f"{value} [{low}, {high}], claimed {side} {evidence.boundary:g}{later}"
 
 
 def markdown_table(head: Sequence[str], rows: list[list[str]]) -> list[str]:
