@@ -38,6 +38,22 @@ class Line:
     failed: int = 0
     pending: int = 0
     scores: list[float] = field(default_factory=list)
+    partly: float = 0.0  # what running packs have done, as a number of runs
+    seconds: float = 0.0  # that went into them and into what is done
+
+    @property
+    def total(self) -> int:
+        return self.done + self.running + self.failed + self.pending
+
+    @property
+    def ended(self) -> float:
+        """Runs, and parts of runs by their iterations."""
+        return self.done + self.failed + self.partly
+
+    @property
+    def seconds_a_run(self) -> float | None:
+        """None before anything is known of it."""
+        return self.seconds / (self.done + self.partly) if self.seconds > 0 and self.done + self.partly > 0 else None
 
     @property
     def best(self) -> float | None:
@@ -56,7 +72,6 @@ class Standing:
     packs: list[dict[str, Any]]  # what each running pack last said
     failures: list[tuple[PlannedRun, Finished]]
     damaged: list[str]
-    seconds_a_run: float | None
 
     def count(self, name: str) -> int:
         """Over all lines."""
@@ -64,7 +79,7 @@ class Standing:
 
     @property
     def total(self) -> int:
-        return sum(line.done + line.running + line.failed + line.pending for line in self.lines)
+        return sum(line.total for line in self.lines)
 
 
 class Board:
@@ -133,12 +148,17 @@ class Board:
                 line.running += run_id in running
             elif finished.status in ("done", "stopped"):
                 line.done += 1
+                line.seconds += finished.seconds
                 line.scores += [finished.score] if finished.status == "done" else []
             else:
                 line.failed += 1
                 failures.append((run, finished))
-        spent = [finished.seconds for finished in self.finished.values() if finished.status == "done"]
-        return Standing(list(lines.values()), packs, failures, self.damaged, statistics.fmean(spent) if spent else None)
+        for pack in packs:
+            mine = [self.runs[run] for run in pack["runs"] if run in self.runs and run not in self.finished]
+            line = lines[mine[0].world, mine[0].method]
+            line.partly += len(mine) * pack["iteration"] / pack["iterations"]
+            line.seconds += pack["seconds"] * len(mine) / len(pack["runs"])
+        return Standing(list(lines.values()), packs, failures, self.damaged)
 
     def _line(self, world: str, method: str) -> Line:
         """With what an adaptive search has not asked for yet as pending."""
@@ -146,22 +166,35 @@ class Board:
         return Line(world, method, pending=(search.draws - len(self.plan.values[method])) * search.seeds)
 
 
+@dataclass(frozen=True)
+class Forecast:
+    """What the pace so far promises."""
+
+    runs_an_hour: float
+    seconds_left: float
+    is_least: bool  # where nothing is known yet of what some runs cost
+
+
 class Pace:
-    """Runs an hour and the time left, from what happened while somebody watched."""
+    """A forecast from what happened while somebody watched: runs of a large world count for more than small ones."""
 
     def __init__(self) -> None:
         self._began = time.monotonic()
-        self._first: float | None = None
+        self._first: list[float] | None = None
 
-    def estimate(self, standing: Standing) -> tuple[float | None, float | None]:
-        """Runs an hour and seconds left; parts of runs count by their iterations."""
-        partly = sum(len(p["runs"]) * p["iteration"] / p["iterations"] for p in standing.packs)
-        amount = standing.count("done") + standing.count("failed") + partly
+    def forecast(self, standing: Standing) -> Forecast | None:
+        """None as long as there is nothing to go by."""
+        ended = [line.ended for line in standing.lines]
         if self._first is None:
-            self._first = amount
+            self._first = ended
         spent = time.monotonic() - self._began
-        gained = amount - self._first
-        if spent < 2 or gained <= 0:
-            return None, None
-        rate = gained / spent
-        return rate * 3600, (standing.total - amount) / rate
+        gained = [now - before for now, before in zip(ended, self._first, strict=True)]
+        if spent < 2 or sum(gained) <= 0:
+            return None
+        known = [line.seconds_a_run for line in standing.lines]
+        dearest = max((cost for cost in known if cost), default=1.0)
+        costs = [cost or dearest for cost in known]
+        left = sum((line.total - line.ended) * cost for line, cost in zip(standing.lines, costs, strict=True))
+        worked = sum(gain * cost for gain, cost in zip(gained, costs, strict=True))
+        is_least = any(not cost and line.pending for cost, line in zip(known, standing.lines, strict=True))
+        return Forecast(3600 * sum(gained) / spent, left * spent / worked, is_least) if worked > 0 else None

@@ -12,7 +12,7 @@ from rich.progress_bar import ProgressBar
 from rich.table import Column, Table
 from rich.text import Text
 
-from sweeps.board import Board, Pace, Standing
+from sweeps.board import Board, Forecast, Pace, Standing
 from sweeps.plan import PlannedRun
 
 LOOK_SECONDS = 2.0
@@ -20,7 +20,7 @@ PLAIN_SECONDS = 30.0
 MOST_FAILURES = 10
 
 
-def picture(standing: Standing, pace: tuple[float | None, float | None], title: str) -> RenderableType:
+def picture(standing: Standing, forecast: Forecast | None, title: str) -> RenderableType:
     """One line a method, then the whole."""
     right: dict[str, Any] = {"justify": "right"}
     table = Table(
@@ -35,18 +35,20 @@ def picture(standing: Standing, pace: tuple[float | None, float | None], title: 
         table.add_row(line.method, line.world, *map(str, counts), _score(line.best), _score(line.median))
     ended = standing.count("done") + standing.count("failed")
     whole = Table.grid(padding=(0, 1))
-    whole.add_row(ProgressBar(total=max(1, standing.total), completed=ended, width=20), Text(summary(standing, pace)))
+    whole.add_row(
+        ProgressBar(total=max(1, standing.total), completed=ended, width=20), Text(summary(standing, forecast))
+    )
     return Group(table, whole)
 
 
-def summary(standing: Standing, pace: tuple[float | None, float | None]) -> str:
+def summary(standing: Standing, forecast: Forecast | None) -> str:
     """The whole sweep in a line."""
     ended = standing.count("done") + standing.count("failed")
     words = [f"{ended} of {standing.total} runs", f"{standing.count('running')} running"]
     words += [f"{standing.count('failed')} failed"] if standing.count("failed") else []
-    rate, left = pace
-    if rate is not None and left is not None and ended < standing.total:
-        words += [f"{rate:,.0f} runs/hour", f"{duration(left)} left"]
+    if forecast and ended < standing.total:
+        least = "at least " if forecast.is_least else ""
+        words += [f"{forecast.runs_an_hour:,.0f} runs/hour", f"{least}{duration(forecast.seconds_left)} left"]
     return ", ".join(words)
 
 
@@ -114,8 +116,8 @@ class LiveView:
             except OSError:
                 continue  # the launch itself says what is wrong with the storage
             if self._live is not None:
-                self._live.update(picture(standing, self.pace.estimate(standing), self._title()), refresh=True)
+                self._live.update(picture(standing, self.pace.forecast(standing), self._title()), refresh=True)
             elif time.monotonic() - told > PLAIN_SECONDS:
                 told = time.monotonic()
-                self.console.print(summary(standing, self.pace.estimate(standing)), highlight=False, soft_wrap=True)
+                self.console.print(summary(standing, self.pace.forecast(standing)), highlight=False, soft_wrap=True)
             pause = max(LOOK_SECONDS, 20 * (time.monotonic() - began))  # looking never takes more than 5 % of a core

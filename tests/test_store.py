@@ -14,7 +14,7 @@ from mulex.errors import UserError
 from mulex.folder import Folder, open_folder
 from mulex.provenance import provenance
 from mulex.run_file import RunFile, curve_table, read_run_file, run_name, write_run_file
-from sweeps.board import Board, Pace
+from sweeps.board import Board, Forecast, Pace
 from sweeps.launch import make_plan
 from sweeps.plan import Plan, PlannedRun
 from sweeps.spec import write_yaml
@@ -239,6 +239,7 @@ def say(folder: Folder, runs: list[PlannedRun], seconds_ago: float = 0.0, iterat
         "runs": [run.run_id for run in runs],
         "iteration": iteration,
         "iterations": 4,
+        "seconds": iteration * len(runs) / 2,
         "pid": os.getpid(),
         "updated_at": moment.isoformat(),
     }
@@ -335,14 +336,35 @@ def test_the_time_left_comes_from_what_was_seen_to_happen(tmp_path: Path, monkey
     clock = [100.0]
     monkeypatch.setattr("sweeps.board.time.monotonic", lambda: clock[0])
     board, pace = Board(as_spec(tiny()), folder), Pace()
-    assert pace.estimate(board.refresh()) == (None, None)
+    assert pace.forecast(board.refresh()) is None
     clock[0] += 10
     for run in runs[:4]:
         leave(folder, run)
     say(folder, runs[4:6], iteration=2)
-    rate, left = pace.estimate(board.refresh())
-    assert rate == pytest.approx(0.5 * 3600)
-    assert left == pytest.approx(6)
+    assert pace.forecast(board.refresh()) == Forecast(pytest.approx(0.5 * 3600), pytest.approx(6), is_least=False)
+
+
+def test_the_time_left_knows_that_some_runs_cost_more(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """One method takes 2 s a run, then the other turns out to take 20 s; two workers."""
+    folder = open_folder(tmp_path)
+    _, runs = planned(folder)
+    quick, slow = ([run for run in runs if run.method == method] for method in dict.fromkeys(r.method for r in runs))
+    clock = [100.0]
+    monkeypatch.setattr("sweeps.board.time.monotonic", lambda: clock[0])
+    board, pace = Board(as_spec(tiny()), folder), Pace()
+    pace.forecast(board.refresh())
+    clock[0] += 4
+    for run in quick:
+        leave(folder, run)
+    guess = pace.forecast(board.refresh())
+    assert guess is not None
+    assert (guess.seconds_left, guess.is_least) == (pytest.approx(4), True)
+    clock[0] += 20
+    for run in slow[:2]:
+        leave(folder, run, seconds=20.0)
+    known = pace.forecast(board.refresh())
+    assert known is not None
+    assert (known.seconds_left, known.is_least) == (pytest.approx(20), False)
 
 
 def test_a_spec_that_is_written_is_read_again(tmp_path: Path) -> None:

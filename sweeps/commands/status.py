@@ -38,7 +38,7 @@ def status(out: str, watch: bool, as_json: bool, run_id: str | None) -> None:
 
 
 def _show(standing: Standing, name: str, console: Console) -> None:
-    console.print(picture(standing, (None, None), name))
+    console.print(picture(standing, None, name))
     for line in [*failures(standing), *[f"damaged: {name}" for name in standing.damaged]]:
         console.print(line, highlight=False, soft_wrap=True)
 
@@ -48,7 +48,7 @@ def _watch(board: Board, name: str, console: Console) -> None:
     with Live(console=console, auto_refresh=False) as live:
         while True:
             standing = board.refresh()
-            live.update(picture(standing, pace.estimate(standing), name), refresh=True)
+            live.update(picture(standing, pace.forecast(standing), name), refresh=True)
             if standing.count("done") + standing.count("failed") == standing.total:
                 return
             time.sleep(LOOK_SECONDS)

@@ -83,7 +83,7 @@ def launch(spec: Spec, folder: Folder, cluster: Cluster) -> None:
 
 def _conclude(ended: Ended, board: Board, folder: Folder, console: Console) -> None:
     standing = board.refresh()
-    console.print(picture(standing, (None, None), board.spec.name))
+    console.print(picture(standing, None, board.spec.name))
     for line in failures(standing):
         console.print(line, highlight=False, soft_wrap=True)
     if ended.storage_error:
