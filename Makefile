@@ -28,7 +28,7 @@ test-native-san: install
 	rm -f $(SANITIZED)/mulex/*.so
 	cd $(SANITIZED) && MULEX_SANITIZE=1 $(CURDIR)/$(BIN)/python setup.py -q build_ext --inplace
 	cd $(SANITIZED) && LD_PRELOAD="$$(g++ -print-file-name=libasan.so) $$(g++ -print-file-name=libubsan.so)" \
-		ASAN_OPTIONS=detect_leaks=0 $(CURDIR)/$(BIN)/python -m pytest -n 2 -p no:cacheprovider tests/test_native.py
+		ASAN_OPTIONS=detect_leaks=0 $(CURDIR)/$(BIN)/python -m pytest -n 2 -p no:cacheprovider tests/test_native*.py
 
 test-slurm: install
 	command -v slurmctld >/dev/null || (apt-get update && apt-get install --yes slurm-wlm munge)
