@@ -1,5 +1,6 @@
 """Run files and the two tables made from them."""
 
+import re
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -77,6 +78,18 @@ def test_tables_have_every_column_with_its_type(tmp_path: Path) -> None:
     assert runs["beta"].to_pylist() == [2.0, None, None]
     assert runs["curiosity"].to_pylist() == [None, 0.5, None]
     assert curves["loss_task"].to_pylist() == [0.1 * i for _ in range(3) for i in (1, 2, 3)]
+
+
+def test_the_page_about_the_tables_has_every_column() -> None:
+    runs, curves = Path("docs/tables.md").read_text().split("## curves.parquet")
+    for part, schema in ((runs, RUNS), (curves, CURVES)):
+        named = {
+            name
+            for line in part.splitlines()
+            if line[:1] == "|"
+            for name in re.findall(r"`([a-z0-9_]+)`", line.split("|")[1])
+        }
+        assert named == set(schema.names)
 
 
 def test_tables_read_with_pandas(tmp_path: Path) -> None:
