@@ -6,6 +6,8 @@ import uuid
 from pathlib import Path
 from typing import Any, Protocol
 
+from mulex.errors import UserError
+
 PART = ".part"
 
 
@@ -81,7 +83,10 @@ class RemoteFolder:
         import fsspec
 
         self.url = url.rstrip("/")
-        filesystem, root = fsspec.url_to_fs(self.url)
+        try:
+            filesystem, root = fsspec.url_to_fs(self.url)
+        except (ImportError, ValueError) as error:  # no such protocol, or its package is not installed
+            raise UserError(f"{url}: cannot be opened: {error}") from None
         self._fs: Any = filesystem
         self._root = root.rstrip("/")
 

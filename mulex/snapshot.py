@@ -1,7 +1,8 @@
 """Snapshots of a pack: all its arrays and a few words about it in one file, whole or not at all, with a checksum.
 
 A snapshot is an uncompressed NPZ without pickle. Its name says after which iteration it was taken and begins the
-SHA-256 of its content, so any flipped bit or missing byte is found. The latest two are kept.
+SHA-256 of its content, so any flipped bit or missing byte is found. The latest two are kept. A small file beside them
+says which runs the pack has, so that a later launch can go on with the same pack.
 """
 
 import hashlib
@@ -14,11 +15,13 @@ from typing import Any
 
 import numpy as np
 
+from mulex.config import digest
 from mulex.errors import UserError
 from mulex.folder import Folder
 
 KEPT = 2
 _ABOUT = "about.json"
+_RUNS = "runs.json"
 _HASH_DIGITS = 16
 
 
@@ -72,6 +75,28 @@ def remove_snapshots(folder: Folder, pack: str) -> None:
     """When the pack is finished, they are not needed any more."""
     for name in _newest_first(folder, pack):
         folder.remove(name)
+    folder.remove(f"{_place(pack)}/{_RUNS}")
+
+
+def note_runs(folder: Folder, runs: list[str]) -> None:
+    """Say beside its snapshots which runs a pack has."""
+    name = f"{_place(digest(runs))}/{_RUNS}"
+    if not folder.exists(name):
+        folder.write(name, json.dumps(runs).encode())
+
+
+def begun_packs(folder: Folder) -> dict[str, list[str]]:
+    """The packs that have left snapshots, and their runs."""
+    found = {}
+    for name in folder.list("checkpoints"):
+        if name.endswith(f"/{_RUNS}"):
+            try:
+                runs = json.loads(folder.read(name))
+            except (FileNotFoundError, ValueError):
+                continue
+            if name == f"{_place(digest(runs))}/{_RUNS}":
+                found[digest(runs)] = runs
+    return found
 
 
 def _place(pack: str) -> str:

@@ -29,8 +29,10 @@ def measure_starts(folder: Folder, runs: int) -> int:
     """Write starts.parquet for the best runs of each method by AUC; gives how many policies were measured."""
     try:
         table = pq.read_table(io.BytesIO(folder.read("runs.parquet"))).to_pylist()
-    except FileNotFoundError:
+    except (FileNotFoundError, NotADirectoryError):
         raise UserError(f"{folder.url}: no runs.parquet here; make it with mulex collect") from None
+    except pa.ArrowInvalid as error:
+        raise UserError(f"{folder.url}/runs.parquet: damaged ({error}); make it again with mulex collect") from None
     kept = {name.rpartition("/")[2].removesuffix(".pt") for name in folder.list("policies")}
     rows: list[dict[str, Any]] = []
     best = _best(table, kept, runs)

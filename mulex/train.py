@@ -14,7 +14,7 @@ from mulex.engines import Engine, Row
 from mulex.folder import Folder
 from mulex.provenance import provenance
 from mulex.run_file import RunFile, curve_table, write_run_file
-from mulex.snapshot import load_snapshot, remove_snapshots, save_snapshot
+from mulex.snapshot import load_snapshot, note_runs, remove_snapshots, save_snapshot
 
 PROGRESS_SECONDS = 1.0  # between two words about a pack
 
@@ -102,6 +102,7 @@ class PackTraining:
         about = {"curves": pack.curves, "errors": pack.errors, "started_at": pack.started_at}
         about["engine"] = self.engine.name
         save_snapshot(self.folder, pack.name, self.engine.iterations, self.engine.save(), about)
+        note_runs(self.folder, [run.run_id for run in pack.runs])
 
     def leave(self) -> None:
         """Stop here: a snapshot says where to go on, and nothing says that it is still running."""

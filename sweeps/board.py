@@ -132,7 +132,7 @@ class Board:
             except (FileNotFoundError, ValueError):
                 continue
             age = (datetime.now(UTC) - datetime.fromisoformat(said["updated_at"])).total_seconds()
-            if age < STILL_ALIVE and any(run in self.runs and run not in self.finished for run in said["runs"]):
+            if age < STILL_ALIVE and any(run in self.runs and not self._is_settled(run) for run in said["runs"]):
                 packs.append(said | {"age": age})
         return packs
 
@@ -143,9 +143,9 @@ class Board:
         for run_id, run in self.runs.items():
             line = lines[run.world, run.method]
             finished = self.finished.get(run_id)
-            line.pending += finished is None and run_id not in running
-            if finished is None:
+            if finished is None or (finished.status == "failed" and run_id in running):
                 line.running += run_id in running
+                line.pending += run_id not in running
             elif finished.status in ("done", "stopped"):
                 line.done += 1
                 line.seconds += finished.seconds
@@ -154,7 +154,7 @@ class Board:
                 line.failed += 1
                 failures.append((run, finished))
         for pack in packs:
-            mine = [self.runs[run] for run in pack["runs"] if run in self.runs and run not in self.finished]
+            mine = [self.runs[run] for run in pack["runs"] if run in self.runs and not self._is_settled(run)]
             line = lines[mine[0].world, mine[0].method]
             line.partly += len(mine) * pack["iteration"] / pack["iterations"]
             line.seconds += pack["seconds"] * len(mine) / len(pack["runs"])

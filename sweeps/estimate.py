@@ -9,6 +9,7 @@ from rich.table import Table
 from mulex.engines import make_engine
 from mulex.folder import Folder
 from sweeps.cluster_choice import Cluster
+from sweeps.draws import draw_values
 from sweeps.engine_choice import engine_lines, engine_of
 from sweeps.launch import make_plan
 from sweeps.plan import Family, Plan, PlannedRun
@@ -23,7 +24,7 @@ BYTES_A_ROW, BYTES_A_RUN = 60, 12_000  # of a run file: measured on curves of 3 
 
 def print_estimate(spec: Spec, folder: Folder, cluster: Cluster, console: Console) -> None:
     """Counts, packs, bytes, core-hours, and the time on the cores there are."""
-    plan = make_plan(spec, folder)
+    plan = _whole_plan(spec, folder)
     stock = take_stock(folder, plan)
     wanted = [*stock.missing, *stock.failed]
     slots = _slots(spec, cluster)
@@ -44,6 +45,15 @@ def print_estimate(spec: Spec, folder: Folder, cluster: Cluster, console: Consol
     hours = seconds * spec.execution.cpus_per_pack / 3600
     console.print(f"{len(wanted)} runs to train, {len(stock.done)} done; about {size / 2**20:.1f} MB of results")
     console.print(f"about {hours:.1f} core-hours: {duration(seconds / slots)} on {slots} workers", highlight=False)
+
+
+def _whole_plan(spec: Spec, folder: Folder) -> Plan:
+    """With random draws in place of those that an adaptive search has yet to ask for: they cost as much."""
+    plan = make_plan(spec, folder)
+    for method, asked in plan.values.items():
+        stand_ins = draw_values("random", spec.search.seed, method, spec.space(method), spec.search.draws)
+        plan.values[method] = asked + stand_ins[len(asked) :]
+    return plan
 
 
 def seconds_a_run(spec: Spec, plan: Plan, family: Family, runs: list[PlannedRun]) -> float:

@@ -13,13 +13,15 @@ from typing import Any
 
 from mulex.folder import Folder
 from mulex.run_file import collect_tables, tables_are_of
+from mulex.snapshot import begun_packs, remove_snapshots
 from sweeps.cluster_choice import Cluster
 from sweeps.draws import draw_values
+from sweeps.engine_choice import check_engines
 from sweeps.lease import Lease
 from sweeps.packs import FixedPacks, Packs
 from sweeps.plan import Plan, PlannedPack, PlannedRun
 from sweeps.spec import Spec
-from sweeps.store import has_result, move_aside, record_failure, take_stock
+from sweeps.store import freeze_spec, has_result, move_aside, record_failure, take_stock
 
 
 def make_plan(spec: Spec, folder: Folder) -> Plan:
@@ -87,22 +89,34 @@ class Launch:
         something = bool(wanted) or self._asks_for_more()
         if something:
             self._train(wanted)
+        else:
+            freeze_spec(self.folder, self.spec)
         self._check_lease()
         nothing_new = not something and not stock.strangers and tables_are_of(self.folder, stock.seals)
         if self.storage_error is None and not nothing_new:
             collect_tables(self.folder)
+        if self.storage_error is None:
+            self._tidy()
         return Ended(self.interruption.asked, self.storage_error)
 
     def _asks_for_more(self) -> bool:
         return any(len(values) < self.spec.search.draws for values in self.plan.values.values())
 
     def _train(self, wanted: list[PlannedRun]) -> None:
-        """All packs; those that fail as a whole once more run by run, so that only the guilty runs are lost."""
+        """All packs; those that fail as a whole once more run by run, so that only the guilty runs are lost.
+
+        The spec is kept when nothing is left that could refuse it: a mistake leaves no folder that belongs to it.
+        """
         from sweeps.shared_storage import check_shared
+        from sweeps.tune_extras import make_callbacks
         from sweeps.tuning import connected
 
+        if not self.cluster.address:  # elsewhere workers may have what is missing here
+            check_engines(self.spec)
         with connected(self.cluster):
             check_shared(self._place())
+            make_callbacks(self.spec.execution.callbacks, self.spec.name)
+            freeze_spec(self.folder, self.spec)
             packs, failed = self._first_round(wanted)
             self._check_lease()
             self._record(packs, failed)
@@ -114,6 +128,9 @@ class Launch:
                 if not has_result(self.folder, run)
             ]
             if alone and not self._stops():
+                for pack in packs:
+                    if pack.name in failed and len(pack.runs) > 1:
+                        remove_snapshots(self.folder, pack.name)
                 self._record(alone, self._fit(FixedPacks([self._config(pack) for pack in alone])))
 
     def _first_round(self, wanted: list[PlannedRun]) -> tuple[list[PlannedPack], dict[str, str]]:
@@ -123,8 +140,30 @@ class Launch:
             adaptive = AdaptivePacks(self.plan, self.folder, self._config)
             failed = self._fit(adaptive)
             return list(adaptive.packs.values()), failed
-        packs = self.plan.packs(wanted, self.spec.execution.draws_per_pack)
+        packs = self._packs(wanted)
         return packs, self._fit(FixedPacks([self._config(pack) for pack in packs]))
+
+    def _packs(self, wanted: list[PlannedRun]) -> list[PlannedPack]:
+        """Packs that were begun go on as they are, also if some of their runs are there; the rest is packed anew."""
+        planned = {run.run_id: run for run in self.plan.runs()}
+        missing = {run.run_id for run in wanted}
+        packs: list[PlannedPack] = []
+        taken: set[str] = set()
+        for ids in begun_packs(self.folder).values():
+            if missing.intersection(ids) and planned.keys() >= set(ids) and not taken.intersection(ids):
+                runs = tuple(planned[run_id] for run_id in ids)
+                packs.append(PlannedPack(runs[0].world, runs[0].method, runs))
+                taken.update(ids)
+        rest = [run for run in wanted if run.run_id not in taken]
+        return packs + self.plan.packs(rest, self.spec.execution.draws_per_pack)
+
+    def _tidy(self) -> None:
+        """Snapshots of packs whose runs are all there are of no use any more."""
+        if begun := begun_packs(self.folder):
+            planned = {run.run_id: run for run in self.plan.runs()}
+            for pack, ids in begun.items():
+                if planned.keys() >= set(ids) and all(has_result(self.folder, planned[run_id]) for run_id in ids):
+                    remove_snapshots(self.folder, pack)
 
     def _record(self, packs: list[PlannedPack], failed: dict[str, str]) -> None:
         """Write down the failure of runs that were alone; but a worker may die with its result already written."""

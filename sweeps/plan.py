@@ -114,6 +114,11 @@ class Plan:
         run_id = self.families[world, method].run_id(self.values[method][draw], seed)
         return PlannedRun(run_id, world, method, draw, seed)
 
+    def unasked(self) -> int:
+        """Runs of draws that an adaptive search has not asked for yet."""
+        search = self.spec.search
+        return sum(search.draws - len(drawn) for drawn in self.values.values()) * search.seeds * len(self.spec.worlds)
+
     def packs(self, missing: Collection[PlannedRun], draws_per_pack: int) -> list[PlannedPack]:
         """The missing runs by world, method and neighbouring draws; each run is in one pack."""
         groups: dict[tuple[int, str, str], list[PlannedRun]] = {}

@@ -91,7 +91,7 @@ class Search(Settings):
         default=5, description="Runs of each draw in each world, which differ by chance alone.", ge=1, le=10_000
     )
     seed: int = Field(default=0, description="Another number gives other draws.", ge=0)
-    first_seed: int = Field(default=0, description="The seeds are this and those after it.", ge=0)
+    first_seed: int = Field(default=0, description="The seeds are this and those after it.", ge=0, le=2**53)
 
 
 class Execution(Settings):

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from mulex.config import LIMITS, GridWorldConfig, GymWorldConfig, MethodConfig, TrainingConfig
+from mulex.config import LIMITS, GridWorldConfig, GymWorldConfig, MethodConfig, TrainingConfig, digest
 from mulex.errors import UserError
 from mulex.methods import METHODS, make_run, with_bonus
 from sweeps.allowed import allowed, schema_at
@@ -59,6 +59,7 @@ class _Parts:
             "methods": {name: read_method(name, entry, problems) for name, entry in self._entries("methods")},
         }
         self._check_oracles()
+        self._check_twins()
         self._check_count()
 
     def _name(self) -> str | None:
@@ -108,6 +109,17 @@ class _Parts:
             if elsewhere and method and "oracle" in method.recipe.signals:
                 text = f"its oracle counts the states of grid worlds, and {elsewhere[0]!r} is a Gymnasium world"
                 self.problems.key(("methods", name), f"{text}; use bonus: simhash, or leave it out")
+
+    def _check_twins(self) -> None:
+        """Runs of two worlds that are the same would be the same runs, which are trained once."""
+        training = self.read["training"]
+        known: dict[str, str] = {}
+        for name, world in self.read["worlds"].items():
+            if world and training:
+                own = {**training.model_dump(mode="json"), **world.training}
+                first = known.setdefault(digest([world.model_dump(mode="json", exclude={"training"}), own]), name)
+                if first != name:
+                    self.problems.key(("worlds", name), f"the same world as {first!r}; change it, or leave it out")
 
     def _check_count(self) -> None:
         search, pairs = self.read["search"], len(self.read["worlds"]) * len(self.read["methods"])

@@ -19,23 +19,30 @@ def frozen_spec(folder: Folder) -> Spec:
     """The spec that a sweep was launched with."""
     try:
         text = folder.read(SPEC).decode()
-    except FileNotFoundError:
+    except (FileNotFoundError, NotADirectoryError):
         raise UserError(f"{folder.url}: not a sweep's folder, it has no {SPEC}") from None
+    except UnicodeDecodeError as error:
+        raise UserError(f"{folder.url}/{SPEC}: is not UTF-8: {error}") from None
     return load_spec(text, f"{folder.url}/{SPEC}")
 
 
-def freeze_spec(folder: Folder, spec: Spec) -> list[str]:
-    """Keep the spec at the first launch; later ones may add to it and change nothing else. Gives what was added."""
-    added: list[str] = []
-    if folder.exists(SPEC):
-        added, changed = differences(frozen_spec(folder), spec)
-        if changed:
-            listed = "\n".join(f"  {change}" for change in changed)
-            raise UserError(
-                f"{folder.url} was launched with another spec:\n{listed}\nuse another --out, or undo these changes"
-            )
-    folder.write(SPEC, write_yaml(spec.resolved()).encode())
+def additions(folder: Folder, spec: Spec) -> list[str]:
+    """What a spec adds to the one that its folder was launched with; it may change nothing else."""
+    if not folder.exists(SPEC):
+        return []
+    added, changed = differences(frozen_spec(folder), spec)
+    if changed:
+        listed = "\n".join(f"  {change}" for change in changed)
+        raise UserError(
+            f"{folder.url} was launched with another spec:\n{listed}\nuse another --out, or undo these changes"
+        )
     return added
+
+
+def freeze_spec(folder: Folder, spec: Spec) -> None:
+    """Keep the spec that is launched."""
+    additions(folder, spec)
+    folder.write(SPEC, write_yaml(spec.resolved()).encode())
 
 
 @dataclass

@@ -19,7 +19,7 @@ os.environ.setdefault("RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO", "0")
 
 import ray
 from ray import tune
-from ray.exceptions import AuthenticationError
+from ray.exceptions import AuthenticationError, RayError
 from ray.tune.search import Searcher
 
 from mulex.errors import UserError
@@ -143,19 +143,33 @@ def fit(packs: Packs, spec: Spec, logs: str, stops: Callable[[], bool]) -> Fitte
             ),
         )
         results = tuner.fit()
-        for i in range(len(results)):
-            _look_at(results[i], fitted, stops)
+        ended = [results[i] for i in range(len(results))]
+        fitted.failed = {str(r.config["name"]): what_happened(r.error) for r in ended if r.config and r.error}
+        if fitted.storage_error is None and not stops():
+            stopped = [r.config for r in ended if r.config and not r.error and not (r.metrics or {}).get("finished")]
+            fitted.failed |= _close(stopped)
     return fitted
 
 
-def _look_at(result: tune.Result, fitted: Fitted, stops: Callable[[], bool]) -> None:
-    """Note what failed, and close packs that a scheduler stopped early."""
-    if not result.config:
-        return
-    if result.error is not None:
-        fitted.failed[result.config["name"]] = what_happened(result.error)
-    elif not (result.metrics or {}).get("finished") and fitted.storage_error is None and not stops():
-        _close_early(result.config)
+def _close(stopped: list[dict[str, Any]]) -> dict[str, str]:
+    """Workers like those that trained them close packs that a scheduler stopped; gives what failed, and why."""
+    closing = {config["name"]: _worker_like(config).remote(config) for config in stopped}
+    failed = {}
+    for name, done in closing.items():
+        try:
+            ray.get(done)
+        except RayError as error:
+            failed[name] = what_happened(error)
+    return failed
+
+
+def _worker_like(config: dict[str, Any]) -> Any:
+    resources = dict(config["resources"])
+    cpus, gpus = resources.pop("CPU", 0), resources.pop("GPU", 0)
+    selector = config["placement"] or None
+    return ray.remote(_close_early).options(
+        num_cpus=cpus, num_gpus=gpus, resources=resources, label_selector=selector, max_retries=1
+    )
 
 
 def _close_early(config: dict[str, Any]) -> None:

@@ -262,3 +262,14 @@ def train_run(plan: Plan, run: PlannedRun, folder: Folder) -> None:
         training.iterate()
     training.finish()
     training.engine.close()
+
+
+def begin_pack(plan: Plan, runs: list[PlannedRun], folder: Folder, iterations: int) -> str:
+    """Train some runs as a pack for a while and leave a snapshot; gives when the pack was begun."""
+    configs = [plan.families[run.world, run.method].run(plan.values[run.method][run.draw], run.seed) for run in runs]
+    labels = Labels(plan.spec.name, runs[0].world, [run.draw for run in runs], plan.spec.outcome_hash())
+    training = PackTraining(Pack(configs, labels), make_engine("auto", "cpu", configs), folder)
+    for _ in range(iterations):
+        training.iterate()
+    training.leave()
+    return training.pack.started_at

@@ -16,6 +16,7 @@ from sweeps.adaptive import AdaptivePacks, ledger_name, read_ledger
 from sweeps.draws import Values, draw_values
 from sweeps.launch import make_plan
 from sweeps.plan import PlannedPack, PlannedRun
+from sweeps.store import freeze_spec
 from tests.sweep_helpers import (
     RAY_MARKS,
     Plain,
@@ -105,6 +106,16 @@ def test_it_is_told_the_mean_over_seeds_and_worlds(tmp_path: Path) -> None:
     assert trainer.told() == []
     trainer.train(second, lambda _, __: next(scores))
     assert trainer.told() == [statistics.fmean([1.0, 2.0, 3.0, 10.0])]
+
+
+def test_what_it_has_yet_to_ask_for_is_missing(tmp_path: Path) -> None:
+    folder = open_folder(tmp_path)
+    freeze_spec(folder, as_spec(searched(draws=5)))
+    Trainer(folder, searched(draws=5)).take()
+    answer = mulex("verify", str(tmp_path))
+    assert answer.code == 1
+    assert "missing: 8 runs that the search has not asked for yet" in answer.text
+    assert "0 done, 0 diverged, 0 failed, 10 missing" in answer.text
 
 
 def test_a_draw_is_written_down_before_it_is_trained(tmp_path: Path) -> None:

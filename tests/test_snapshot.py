@@ -8,8 +8,17 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from mulex import snapshot
+from mulex.config import digest
 from mulex.folder import open_folder
-from mulex.snapshot import Snapshot, SnapshotRefused, load_snapshot, remove_snapshots, save_snapshot
+from mulex.snapshot import (
+    Snapshot,
+    SnapshotRefused,
+    begun_packs,
+    load_snapshot,
+    note_runs,
+    remove_snapshots,
+    save_snapshot,
+)
 
 ARRAYS = {"weights": np.arange(12, dtype=np.float32).reshape(3, 4), "replay.flags": np.ones((2, 5), dtype=np.uint8)}
 
@@ -95,3 +104,16 @@ def test_finished_packs_leave_none(tmp_path: Path) -> None:
     remove_snapshots(open_folder(tmp_path), "pack")
     assert load(tmp_path) is None
     assert load(tmp_path, "other") is not None
+
+
+def test_a_pack_that_was_begun_names_its_runs(tmp_path: Path) -> None:
+    folder, runs = open_folder(tmp_path), ["a", "b"]
+    save(tmp_path, 1, digest(runs))
+    assert begun_packs(folder) == {}
+    note_runs(folder, runs)
+    assert begun_packs(folder) == {digest(runs): runs}
+    for rubbish in (b"", b"[1", b'["a"]'):
+        folder.write(f"checkpoints/{digest(runs)}/runs.json", rubbish)
+        assert begun_packs(folder) == {}
+    remove_snapshots(folder, digest(runs))
+    assert folder.list("checkpoints") == []

@@ -101,7 +101,12 @@ def test_the_hash_is_of_what_decides_outcomes():
         assert load_spec(SMALL, "s.yaml", [same]).outcome_hash() == spec.outcome_hash()
     hashes = {spec.outcome_hash()}
     others = ("search.seed=1", "search.algorithm=sobol", "training.hidden=8", "worlds.w7.training.hidden=8")
-    others += ("worlds.w5.room_size=9", "methods.mulex.p_task=0.5", "methods.mulex.bonus=simhash", "worlds.w9={}")
+    others += (
+        "worlds.w5.room_size=9",
+        "methods.mulex.p_task=0.5",
+        "methods.mulex.bonus=simhash",
+        "worlds.w9={room_size: 9}",
+    )
     for other in others:
         hashes.add(load_spec(SMALL, "s.yaml", [other]).outcome_hash())
     assert len(hashes) == 1 + len(others)

@@ -18,7 +18,17 @@ from sweeps.board import Board, Forecast, Pace
 from sweeps.launch import make_plan
 from sweeps.plan import Plan, PlannedRun
 from sweeps.spec import write_yaml
-from sweeps.store import SPEC, Stock, freeze_spec, frozen_spec, has_result, move_aside, record_failure, take_stock
+from sweeps.store import (
+    SPEC,
+    Stock,
+    additions,
+    freeze_spec,
+    frozen_spec,
+    has_result,
+    move_aside,
+    record_failure,
+    take_stock,
+)
 from tests.sweep_helpers import Plain, as_spec, tiny
 
 MOMENT = datetime(2026, 1, 2, tzinfo=UTC)
@@ -45,9 +55,10 @@ def ids(runs: list[PlannedRun]) -> set[str]:
 
 def test_the_spec_is_frozen_at_the_first_launch(tmp_path: Path) -> None:
     folder, spec = open_folder(tmp_path), as_spec(tiny())
-    assert freeze_spec(folder, spec) == []
+    assert additions(folder, spec) == []
+    freeze_spec(folder, spec)
     assert frozen_spec(folder) == spec
-    assert freeze_spec(folder, spec) == []
+    assert additions(folder, spec) == []
 
 
 def test_what_is_frozen_leaves_nothing_to_defaults(tmp_path: Path) -> None:
@@ -69,7 +80,8 @@ def test_additions_are_named_and_kept(tmp_path: Path) -> None:
     methods = tiny()["methods"] | {"additive": {"beta": 1.0}}
     worlds = tiny()["worlds"] | {"big": {"room_size": 4}}
     grown = as_spec(tiny(search={"draws": 3, "seeds": 4}, methods=methods, worlds=worlds))
-    added = freeze_spec(folder, grown)
+    added = additions(folder, grown)
+    freeze_spec(folder, grown)
     for word in ("search.draws: 2 -> 3", "search.seeds: 2 -> 4", "methods.additive", "worlds.big"):
         assert any(word in line for line in added), (word, added)
     assert frozen_spec(folder) == grown
@@ -108,7 +120,8 @@ def test_how_a_sweep_is_carried_out_may_change(tmp_path: Path) -> None:
     folder = open_folder(tmp_path)
     freeze_spec(folder, as_spec(tiny()))
     again = as_spec(tiny(execution={"draws_per_pack": 2, "max_failures": 9}) | {"name": "another"})
-    assert freeze_spec(folder, again) == []
+    assert additions(folder, again) == []
+    freeze_spec(folder, again)
     assert frozen_spec(folder) == again
 
 
@@ -320,6 +333,19 @@ def test_the_board_counts_what_an_adaptive_search_has_not_asked_for(tmp_path: Pa
     _, runs = planned(folder, plain)
     leave(folder, runs[0])
     assert counts(board)["mulex"] == (1, 0, 0, 5)
+
+
+def test_a_failed_run_that_is_tried_again_is_running(tmp_path: Path) -> None:
+    folder = open_folder(tmp_path)
+    _, runs = planned(folder)
+    board = Board(as_spec(tiny()), folder)
+    for run in runs[:2]:
+        leave(folder, run, "failed", error="x")
+    assert counts(board)[runs[0].method] == (0, 0, 2, 2)
+    say(folder, runs[:2])
+    assert counts(board)[runs[0].method] == (0, 2, 0, 2)
+    leave(folder, runs[0])
+    assert counts(board)[runs[0].method] == (1, 1, 0, 2)
 
 
 def test_rubbish_in_the_folder_does_not_stop_the_board(tmp_path: Path) -> None:

@@ -9,16 +9,22 @@ from pathlib import Path
 
 import pandas as pd
 import pytest
+from ray.tune.experiment import Trial
+from ray.tune.schedulers import TrialScheduler
 
 from mulex.engines import make_engine
 from mulex.folder import open_folder
 from sweeps import lease as lease_module
+from sweeps.tune_extras import make_scheduler
 from tests.broken_env import arm, reset_seed
 from tests.sweep_helpers import (
     RAY_MARKS,
     Plain,
+    Process,
+    as_spec,
     assert_same_bits,
     assert_same_tables,
+    begin_pack,
     files,
     gym_spec,
     launch,
@@ -178,6 +184,16 @@ class TestStatus:
         assert answer.text.startswith("Error: ")
         assert list(tmp_path.iterdir()) == []
 
+    @pytest.mark.parametrize("command", ["status", "verify", "collect", "resume", "starts"])
+    def test_of_what_is_no_folder(self, command: str, tmp_path: Path) -> None:
+        file = tmp_path / "file"
+        file.write_text("mine")
+        for place in (str(file), "nowhere://bucket/x"):
+            answer = mulex(command, place)
+            assert answer.code == 2, answer.text
+            assert answer.text.startswith(f"Error: {place}: ")
+        assert file.read_text() == "mine"
+
 
 class TestDryRun:
     """`--dry-run` counts and prices, and trains nothing."""
@@ -189,6 +205,11 @@ class TestDryRun:
         assert "core-hours" in answer.text
         assert "on 1 workers" in answer.text
         assert not (tmp_path / "out").exists()
+
+    def test_of_a_search_that_has_yet_to_ask(self, tmp_path: Path) -> None:
+        answer = launch(tiny(search={"algorithm": "tpe", "draws": 3}), tmp_path / "out", "--dry-run")
+        assert answer.code == 0
+        assert "12 runs to train, 0 done" in answer.text
 
     def test_of_a_finished_one(self, sweep: Path) -> None:
         before = files(sweep)
@@ -220,6 +241,29 @@ class TestGrowing:
         old = old[old["run"].isin(before)].dropna(axis=1, how="all").reset_index(drop=True)
         train_alone(tiny(), tmp_path / "alone")
         assert_same_bits(old, tables(tmp_path / "alone")["curves"].dropna(axis=1, how="all"))
+
+    def test_a_pack_that_was_begun_goes_on_when_seeds_are_added(self, tmp_path: Path) -> None:
+        """Two seeds were stopped half way. They go on as the pack they were, and the third has a pack of its own."""
+        out, folder = tmp_path / "out", open_folder(tmp_path / "out")
+        plan = plan_of(tiny())
+        begun = list(plan.runs())[:2]
+        before = begin_pack(plan, begun, folder, iterations=2)
+        grown = tiny(search={"seeds": 3})
+        answer = launch(grown, out)
+        assert answer.code == 0, answer.text
+        starts = pd.read_parquet(out / "runs.parquet").set_index("run")["started_at"]
+        assert all(starts[run.run_id].isoformat() == before for run in begun)
+        assert (starts > starts[begun[0].run_id]).sum() == len(starts) - 2
+        assert not list(out.glob("checkpoints/*/*"))
+        train_alone(grown, tmp_path / "alone")
+        assert_same_tables(out, tmp_path / "alone")
+
+    def test_snapshots_of_runs_that_are_done_are_cleared_away(self, sweep: Path) -> None:
+        plan = plan_of(tiny())
+        begin_pack(plan, list(plan.runs())[:2], open_folder(sweep), iterations=1)
+        assert len(list(sweep.glob("checkpoints/*/*"))) == 2
+        assert launch(tiny(), sweep).code == 0
+        assert not list(sweep.glob("checkpoints/*/*"))
 
     def test_any_other_change_is_refused_with_the_difference(self, sweep: Path) -> None:
         before = files(sweep)
@@ -325,8 +369,53 @@ def returns_at_first(spec: Plain) -> list[float]:
     return [float(engine.iterate()[0]["eval_return"] or 0.0) for engine in engines]
 
 
+class TestMistakes:
+    """What cannot be trained is refused before the folder belongs to it."""
+
+    @pytest.mark.parametrize(
+        ("changes", "options", "says"),
+        [
+            ({"worlds": {"a": {"id": "Nope-v0"}}, "methods": {"epsilon_greedy": {}}}, [], "Nope-v0"),
+            ({"training": {"body": "textured"}}, [], "too small for a 8 x 8 kernel"),
+            ({"execution": {"callbacks": ["mlflow"]}}, [], "execution.callbacks: mlflow cannot be used here"),
+        ],
+    )
+    def test_nothing_is_kept(self, changes: Plain, options: list[str], says: str, tmp_path: Path) -> None:
+        answer = launch(tiny(**changes), tmp_path / "out", *options)
+        assert answer.code == 2, answer.text
+        assert says in answer.text
+        assert files(tmp_path / "out") == {}
+
+    def test_an_address_where_nobody_answers(self, tmp_path: Path) -> None:
+        with Process(
+            "sweep", write_spec(tmp_path, tiny()), "--out", f"{tmp_path}/out", "--address", "127.0.0.1:1"
+        ) as it:
+            answer = it.wait()
+        assert answer.code == 2, answer.text
+        assert "no Ray cluster answers there" in answer.text
+        assert files(tmp_path / "out") == {}
+
+
 class TestTunesOwn:
     """Schedulers and loggers of Ray Tune."""
+
+    @pytest.mark.parametrize("name", ["asha", "median_stopping"])
+    def test_a_scheduler_compares_packs_with_their_like_alone(self, name: str) -> None:
+        """A pack that is far behind those of another world or method goes on; one behind its own kind does not."""
+        worlds = {"easy": {"room_size": 3}, "large": {"room_size": 9}}
+        scheduler = make_scheduler(as_spec(tiny(worlds=worlds, execution={"scheduler": name})))
+        assert scheduler is not None
+
+        def decide(world: str, method: str, score: float) -> str:
+            trial = Trial("packs", config={"pack": {"world": world, "shared": {"method": method}}}, stub=True)
+            scheduler.on_trial_add(None, trial)
+            return scheduler.on_trial_result(None, trial, {"iteration": 1, "time_total_s": 1, "score": score})
+
+        for _ in range(8):
+            decide("easy", "mulex", 1.5)
+        assert decide("large", "mulex", 0.4) == TrialScheduler.CONTINUE
+        assert decide("easy", "epsilon_greedy", 0.4) == TrialScheduler.CONTINUE
+        assert decide("easy", "mulex", 0.4) == TrialScheduler.STOP
 
     def test_a_scheduler_stops_packs_early_and_loggers_log(self, tmp_path: Path) -> None:
         """One pack after another, none of which learns: the worse ones are stopped, once for all."""

@@ -125,6 +125,12 @@ def test_a_mistake_is_explained_and_leaves_nothing(arguments: tuple[str, ...], m
     assert not (tmp_path / "new").exists()
 
 
+def test_a_place_that_cannot_be_written_is_named(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("mine")
+    with pytest.raises(UserError, match="file/new: cannot be written"):
+        run("--out", str(tmp_path / "file" / "new"))
+
+
 def test_other_settings_in_the_same_folder_are_refused(tmp_path: Path) -> None:
     run(*TINY, "--out", str(tmp_path))
     for other in (("--iterations", "4"), ("--set", "p_task=0.6"), ("--room-size", "4")):

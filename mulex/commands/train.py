@@ -35,7 +35,7 @@ _PLAIN_SECONDS = 5.0  # between two lines where there is no terminal
 @click.option("--bonus", type=click.Choice(["oracle", "simhash"]), default="oracle", help="Counts on states or frames.")
 @click.option("--iterations", type=click.IntRange(1), help="Iterations.  [default: 800]")
 @click.option("--seeds", type=click.IntRange(1), default=1, show_default=True, help="How many seeds, in one pack.")
-@click.option("--seed", type=click.IntRange(0), default=0, show_default=True, help="The first seed.")
+@click.option("--seed", type=click.IntRange(0, 2**53), default=0, show_default=True, help="The first seed.")
 @click.option("--set", "settings", multiple=True, metavar="KEY=VALUE", help="A hyperparameter or a training setting.")
 @click.option("--engine", type=click.Choice(ENGINES), default="auto", show_default=True, help="What trains.")
 @click.option("--device", default="cpu", show_default=True, help="Where the torch engine computes.")
@@ -55,15 +55,21 @@ def train(**options: Any) -> None:
         name, why = choose_engine(options["engine"], options["device"], missing[0])
         console.print(f"engine: {name}, {why}", highlight=False, soft_wrap=True)
         with closing(make_engine(options["engine"], options["device"], missing)) as engine:
-            pack = Pack(
-                missing, Labels("train", world_name(runs[0].world), [0] * len(missing), freeze_spec(folder, runs))
-            )
+            labels = Labels("train", world_name(runs[0].world), [0] * len(missing), _freeze_spec(folder, runs))
+            pack = Pack(missing, labels)
             _train(PackTraining(pack, engine, folder, keep_policies=True), options["snapshot_seconds"], console)
     else:
         console.print("every run is done already")
     collect_tables(folder)
     if _report(folder, runs, console):
         sys.exit(1)
+
+
+def _freeze_spec(folder: Folder, runs: list[RunConfig]) -> str:
+    try:
+        return freeze_spec(folder, runs)
+    except OSError as error:
+        raise UserError(f"{folder.url}: cannot be written: {error}") from None
 
 
 def _runs(options: dict[str, Any]) -> list[RunConfig]:

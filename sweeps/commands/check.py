@@ -32,7 +32,9 @@ def collect(out: str) -> None:
 def verify(out: str) -> None:
     """Check every run file against its checksum and the spec; exit code 1 if anything is missing or damaged."""
     folder = open_folder(out)
-    stock = take_stock(folder, make_plan(frozen_spec(folder), folder))
+    spec = frozen_spec(folder)
+    plan = make_plan(spec, folder)
+    stock = take_stock(folder, plan)
     for name in stock.damaged:
         click.echo(f"damaged: {name}")
     for name in stock.strangers:
@@ -41,7 +43,9 @@ def verify(out: str) -> None:
         click.echo(f"missing: {describe(run)}")
     for run in stock.failed:
         click.echo(f"failed: {describe(run)}")
+    if unasked := plan.unasked():
+        click.echo(f"missing: {unasked} runs that the search has not asked for yet")
     counts = f"{len(stock.done)} done, {len(stock.diverged)} diverged, {len(stock.failed)} failed"
-    click.echo(f"{counts}, {len(stock.missing)} missing, {len(stock.damaged)} damaged")
-    if stock.missing or stock.damaged or stock.failed or stock.strangers:
+    click.echo(f"{counts}, {len(stock.missing) + unasked} missing, {len(stock.damaged)} damaged")
+    if stock.missing or unasked or stock.damaged or stock.failed or stock.strangers:
         sys.exit(1)

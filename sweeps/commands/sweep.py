@@ -16,7 +16,7 @@ from sweeps.engine_choice import engine_lines
 from sweeps.launch import Ended, Interruption, Launch
 from sweeps.lease import Lease
 from sweeps.spec import Spec
-from sweeps.store import freeze_spec, frozen_spec
+from sweeps.store import additions, frozen_spec
 from sweeps.view import LiveView, failures, picture
 
 
@@ -69,7 +69,7 @@ def launch(spec: Spec, folder: Folder, cluster: Cluster) -> None:
             console.print(line, highlight=False, soft_wrap=True)
     try:
         with Lease(folder) as lease, Interruption().listening() as interruption:
-            for added in freeze_spec(folder, spec):
+            for added in additions(folder, spec):
                 console.print(f"added: {added}", highlight=False, soft_wrap=True)
             launched = Launch(spec, folder, cluster, interruption, lease)
             board = Board(spec, folder)
