@@ -126,7 +126,8 @@ class Execution(Settings):
     checkpoint_every: Seconds = Field(default=300.0, description="Time between two snapshots of a pack.")
     keep_policies: bool = Field(default=False, description="Whether the final weights of every run are kept.")
     scheduler: Literal["asha", "median_stopping"] | None = Field(
-        default=None, description="Ray Tune's scheduler that stops hopeless packs early, if set."
+        default=None,
+        description="Ray Tune's scheduler that stops packs early which are behind those of their method and world, if set.",
     )
     callbacks: list[Literal["tensorboard", "json", "csv", "mlflow", "wandb"]] = Field(
         default=[], description="Ray Tune's loggers to use besides the tables."
