@@ -127,7 +127,7 @@ class Execution(Settings):
     keep_policies: bool = Field(default=False, description="Whether the final weights of every run are kept.")
     scheduler: Literal["asha", "median_stopping"] | None = Field(
         default=None,
-        description="Ray Tune's scheduler, if set: it stops packs early that are behind those of their method, by world.",
+        description="Ray Tune's scheduler, if set: it stops packs that are behind others of their method and world.",
     )
     callbacks: list[Literal["tensorboard", "json", "csv", "mlflow", "wandb"]] = Field(
         default=[], description="Ray Tune's loggers to use besides the tables."
