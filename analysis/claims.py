@@ -23,7 +23,7 @@ from analysis.figures.starts import TABLE, read_starts
 from analysis.measures import best_rows, first_at_ideal, iqr, mean, median, worst_decile
 from analysis.statistics import Estimate, estimate
 from analysis.style import shown
-from analysis.tables import Tables
+from analysis.tables import NORMALISED, Tables
 
 NEARLY = 0.95
 """The share of the ideal return that counts as the top: a mean of ten policies is hardly ever at the ideal itself."""
@@ -34,6 +34,11 @@ THREE = ("epsilon_greedy", "additive", "mulex")
 Sweeps = Mapping[str, Tables]
 
 
+def _first_world(tables: Tables) -> list[str]:
+    """If its scores are shares of an ideal return, as the claims have them."""
+    return [world for world in tables.worlds[:1] if tables.score_names.get(world) == NORMALISED]
+
+
 @dataclass(frozen=True)
 class Claim:
     """What the paper says of one of its experiments, and how that is measured."""
@@ -41,6 +46,8 @@ class Claim:
     experiment: str
     says: str
     measure: Callable[[Tables, Sweeps], list[Evidence]]
+    worlds: Callable[[Tables], list[str]] = _first_world
+    """Those of a sweep that it is measured in."""
 
 
 @dataclass(frozen=True)
@@ -71,15 +78,21 @@ def experiment_of(sweep: str) -> str:
 def findings(sweeps: Sweeps) -> Iterator[Finding]:
     """Every claim on every sweep that it is about, where the runs it needs are there; sweeps are by name."""
     for claim in CLAIMS:
-        for name, tables in sweeps.items():
-            if experiment_of(name) == claim.experiment and (evidence := claim.measure(tables, sweeps)):
-                yield Finding(name, claim, evidence, _runs(tables), tables.iterations)
+        for name, whole in sweeps.items():
+            if experiment_of(name) == claim.experiment and (worlds := claim.worlds(whole)):
+                tables = whole.only(worlds)
+                if evidence := claim.measure(tables, sweeps):
+                    yield Finding(name, claim, evidence, _runs(tables), tables.iterations)
 
 
 def _runs(tables: Tables) -> str:
-    counts = tables.scored.groupby(["world", "method"]).agg(draws=("draw", "nunique"), seeds=("seed", "nunique"))
-    sizes = sorted({f"{row.draws} x {row.seeds}" for row in counts.itertuples()})
-    return " or ".join(sizes)
+    groups = [runs for _, _, runs in tables.groups()]
+    return " or ".join(sorted({_size(len(runs), runs["draw"].nunique(), runs["seed"].nunique()) for runs in groups}))
+
+
+def _size(runs: int, draws: int, seeds: int) -> str:
+    """Draws x seeds, and how many of them there are where it is not all."""
+    return ("" if runs == draws * seeds else f"{runs} of ") + f"{draws} x {seeds}"
 
 
 def _may_yet(tables: Tables, move: str) -> str:
@@ -89,8 +102,10 @@ def _may_yet(tables: Tables, move: str) -> str:
 
 def _main(tables: Tables, sweeps: Sweeps) -> Tables | None:
     """The main comparison, if its runs are as long as those that are compared with it."""
-    found = sweeps.get("main")
-    return found if found and found.iterations == tables.iterations else None
+    if "main" not in sweeps:
+        return None
+    main = sweeps["main"].only(_first_world(sweeps["main"]))
+    return main if main.iterations == tables.iterations else None
 
 
 def _samples(tables: Tables, world: str | None = None) -> dict[str, Sample]:
@@ -167,13 +182,19 @@ def straight_to_the_exit(tables: Tables, _: Sweeps) -> list[Evidence]:
     if not found:
         return []
     starts = pd.concat(found)
-    lost = starts["steps"].isna().groupby([starts["method"], starts["run"]]).mean()
-    if {"mulex", "additive"} - set(lost.index.get_level_values(0)):
+    lost = starts["steps"].isna().groupby(starts["run"]).mean()
+    policies = tables.scored.assign(lost=tables.scored["run"].map(lost)).dropna(subset="lost")
+    mine, theirs = (policies[policies["method"] == method] for method in ("mulex", "additive"))
+    if mine.empty or theirs.empty:
         return []
-    mine, theirs = (lost.xs(method).to_numpy() for method in ("mulex", "additive"))
+
+    def share(what: str, of: pd.DataFrame, above: bool, name: str) -> Evidence:
+        text = f"{what} ({len(of)} policies)"
+        return mean_of(text, of["lost"].to_numpy(), 0.05, above, name, of["draw"].to_numpy())
+
     return [
-        mean_of(f"starts from which MuleX never arrives ({len(mine)} policies)", mine, 0.05, False, "starts mulex"),
-        mean_of(f"the same of Additive ({len(theirs)} policies)", theirs, 0.05, True, "starts additive"),
+        share("starts from which MuleX never arrives", mine, False, "starts mulex"),
+        share("the same of Additive", theirs, True, "starts additive"),
     ]
 
 
@@ -187,14 +208,19 @@ def a_head_must_act(tables: Tables, _: Sweeps) -> list[Evidence]:
         return []
     first, second = (np.nanmean(tables.curves[name][alone.index], axis=1) for name in HEADS)
     gain = np.where(alone["p_1"].to_numpy() == 1, first - second, second - first)
-    return [mean_of("mean return of the head that acts - the one that never does", gain, 0.0, True, "acting")]
+    what = "mean return of the head that acts - the one that never does"
+    return [mean_of(what, gain, 0.0, True, "acting", alone["draw"].to_numpy())]
+
+
+def _rooms(tables: Tables) -> list[str]:
+    """Worlds called w5, w10 and so on."""
+    return [world for world in tables.worlds if world[:1] == "w" and world[1:].isdigit()]
 
 
 def _by_room(tables: Tables, sweeps: Sweeps) -> list[tuple[str, dict[str, Sample]]]:
-    """Worlds called w5, w10 and so on, the smallest first; those of the main comparison too."""
-    places = {world: found for found in (_main(tables, sweeps), tables) if found for world in found.worlds}
-    sizes = {world: int(world[1:]) for world in places if world[:1] == "w" and world[1:].isdigit()}
-    found = [(world, _samples(places[world], world)) for world in sorted(sizes, key=lambda world: sizes[world])]
+    """The smallest first; that of the main comparison too."""
+    places = {world: found for found in (_main(tables, sweeps), tables) if found for world in _rooms(found)}
+    found = [(world, _samples(places[world], world)) for world in sorted(places, key=lambda world: int(world[1:]))]
     return [(world, samples) for world, samples in found if not set(THREE) - samples.keys()]
 
 
@@ -211,18 +237,18 @@ def better_in_larger_rooms(tables: Tables, sweeps: Sweeps) -> list[Evidence]:
 
     (small, in_small), (large, in_large) = rooms[0], rooms[-1]
     (a, many_a), (b, many_b) = relative(in_small), relative(in_large)
-    draws = min(samples["mulex"].draws for _, samples in rooms)
+    draws = min(of[method].draws for of in (in_small, in_large) for method in ("mulex", "epsilon_greedy"))
     what = f"MuleX's median / ε-greedy's, {large} - {small}"
     return [Evidence(what, estimate(b - a, many_b - many_a), 0.0, draws=draws)]
 
 
-def ahead_in_the_largest_rooms(tables: Tables, sweeps: Sweeps) -> list[Evidence]:
-    rooms = dict(_by_room(tables, sweeps))
-    if "w15" not in rooms:
-        return []
-    return [
-        superiority("a MuleX draw beats one of Additive at w = 15", rooms["w15"]["mulex"], rooms["w15"]["additive"])
-    ]
+def _largest_rooms(tables: Tables) -> list[str]:
+    return [world for world in tables.worlds if world == "w15"]
+
+
+def ahead_in_the_largest_rooms(tables: Tables, _: Sweeps) -> list[Evidence]:
+    pair = _pair(tables)
+    return [superiority("a MuleX draw beats one of Additive at w = 15", *pair)] if pair else []
 
 
 def epsilon_greedy_fails(tables: Tables, _: Sweeps) -> list[Evidence]:
@@ -233,7 +259,7 @@ def epsilon_greedy_fails(tables: Tables, _: Sweeps) -> list[Evidence]:
     of = samples["epsilon_greedy"]
     peak = np.nanmax(tables.curves["normalised_return"][of.runs.index], axis=1)
     what = "ε-greedy runs that never earn more than half of the ideal"
-    return [share_of_runs(what, peak <= 0.5, 0.9, _may_yet(tables, FALL))]
+    return [share_of_runs(what, peak <= 0.5, of.runs["draw"].to_numpy(), 0.9, _may_yet(tables, FALL))]
 
 
 def beats_additive_and_gets_there(tables: Tables, _: Sweeps) -> list[Evidence]:
@@ -266,7 +292,8 @@ def nearly_any_draw(tables: Tables, _: Sweeps) -> list[Evidence]:
     more = Evidence(
         "the same, MuleX - Additive", estimate(a - b, many_a - many_b), 0.0, draws=min(p.draws for p in pair)
     )
-    return [share_of_runs("MuleX runs that reach the top", peaks[0], 0.8, _may_yet(tables, RISE)), more]
+    draws, rises = pair[0].runs["draw"].to_numpy(), _may_yet(tables, RISE)
+    return [share_of_runs("MuleX runs that reach the top", peaks[0], draws, 0.8, rises), more]
 
 
 def _gains(tables: Tables, sweeps: Sweeps) -> dict[str, tuple[Sample, Sample]]:
@@ -310,8 +337,8 @@ CLAIMS = (
     Claim("main", STRAIGHT, straight_to_the_exit),
     Claim("start_states", STRAIGHT, straight_to_the_exit),
     Claim("acting", "A head that never acts learns badly", a_head_must_act),
-    Claim("rooms", "Over ε-greedy, MuleX's median improves as rooms grow", better_in_larger_rooms),
-    Claim("rooms", "At w = 15 MuleX is well ahead of Additive", ahead_in_the_largest_rooms),
+    Claim("rooms", "Over ε-greedy, MuleX's median improves as rooms grow", better_in_larger_rooms, _rooms),
+    Claim("rooms", "At w = 15 MuleX is well ahead of Additive", ahead_in_the_largest_rooms, _largest_rooms),
     Claim("hard", "ε-greedy fails where walls teleport", epsilon_greedy_fails),
     Claim("hard", "There MuleX beats Additive, and reaches the top", beats_additive_and_gets_there),
     Claim("ghost", "With a ghost MuleX is best", beats_the_others),

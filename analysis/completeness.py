@@ -1,40 +1,17 @@
-"""How much of a sweep there is: what was planned, what came of it, and what to say about it on a picture."""
+"""How much of a sweep there is: what came of what was planned, and what to say about it on a picture."""
 
-from dataclasses import dataclass
+from collections.abc import Collection
+from dataclasses import dataclass, replace
 from typing import Any
 
 import pandas as pd
-from ruamel.yaml import YAML
-from ruamel.yaml.error import YAMLError
 
-from analysis.places import Place
+from analysis.planned import Plan, Planned
 
-SPEC = "spec.yaml"
 SCORED = ("done", "diverged")
 """A diverged run was trained and evaluated to its end, so its score counts."""
-COUNTS = ("done", "diverged", "failed", "stopped", "nan", "missing")
-
-
-def read_spec(place: Place) -> tuple[dict[str, Any] | None, str]:
-    """The sweep's spec as plain data, and as text; None where there is none to be understood."""
-    if not place.exists(SPEC):
-        return None, ""
-    text = place.read(SPEC).decode(errors="replace")
-    try:
-        spec = YAML(typ="safe", pure=True).load(text)
-    except YAMLError:
-        return None, text
-    return (spec if isinstance(spec, dict) else None), text
-
-
-def planned(spec: dict[str, Any] | None) -> dict[tuple[str, str], int]:
-    """Runs by world and method, empty where the spec does not say."""
-    try:
-        search = (spec or {}).get("search") or {}
-        runs = int(search["draws"]) * int(search["seeds"])
-        return {(str(world), str(method)): runs for world in spec["worlds"] for method in spec["methods"]}  # type: ignore[index]
-    except (KeyError, TypeError, ValueError, AttributeError):
-        return {}
+OUTCOMES = ("done", "diverged", "failed", "stopped", "nan")
+COUNTS = (*OUTCOMES, "missing", "perhaps")
 
 
 def outcome(runs: pd.DataFrame) -> pd.Series:
@@ -45,7 +22,11 @@ def outcome(runs: pd.DataFrame) -> pd.Series:
 
 @dataclass(frozen=True)
 class Completeness:
-    """By world and method: planned and each outcome, `missing` being what was planned and is not there."""
+    """By world and method: planned and each outcome, `missing` being what was planned and is not there.
+
+    Of draws from few values, which may repeat each other and then are trained once, no more count as planned than
+    surely are; the others are `perhaps` missing too.
+    """
 
     counts: pd.DataFrame
     is_planned: bool
@@ -56,28 +37,40 @@ class Completeness:
         return int(self.counts["planned"].sum())
 
     @property
+    def perhaps(self) -> int:
+        """How many more there may have to be."""
+        return int(self.counts["perhaps"].sum())
+
+    @property
     def scored(self) -> int:
         """How many runs the figures are made of."""
         return int(self.counts[list(SCORED)].to_numpy().sum())
 
+    def only(self, worlds: Collection[str]) -> "Completeness":
+        """These worlds."""
+        return replace(self, counts=self.counts[self.counts["world"].isin(worlds)])
+
     def note(self) -> str:
         """What a picture says of a sweep that is not whole; nothing of one that is."""
-        if self.scored == self.total:
+        if self.scored == self.total and not self.perhaps:
             return ""
         sums = self.counts[["failed", "stopped", "nan"]].sum()
         words = {"failed": "failed", "stopped": "stopped early", "nan": "without a score"}
         others = [f"{sums[name]:,} {word}" for name, word in words.items() if sums[name]]
-        return f"{self.scored:,} of {self.total:,} runs" + (f" ({', '.join(others)})" if others else "")
+        most = ("at most " if self.perhaps else "") + f"{self.total + self.perhaps:,}"
+        return f"{self.scored:,} of {most} runs" + (f" ({', '.join(others)})" if others else "")
 
 
-def completeness(runs: pd.DataFrame, plan: dict[tuple[str, str], int]) -> Completeness:
+def completeness(runs: pd.DataFrame, plan: Plan) -> Completeness:
     """Count what there is against what was planned."""
     keys = list(dict.fromkeys([*plan, *zip(runs["world"], runs["method"], strict=True)]))
     tally = runs.groupby(["world", "method", "outcome"]).size().to_dict()
+    draws = runs.groupby(["world", "method"])["draw"].nunique().to_dict()
     rows = []
-    for world, method in keys:
-        row: dict[str, Any] = {name: int(tally.get((world, method, name), 0)) for name in COUNTS[:-1]}
+    for key in keys:
+        row: dict[str, Any] = {name: int(tally.get((*key, name), 0)) for name in OUTCOMES}
         there = sum(row.values())
-        row |= {"missing": max(plan.get((world, method), 0) - there, 0)}
-        rows.append({"world": world, "method": method, "planned": there + row["missing"], **row})
+        sure, most = plan.get(key, Planned()).runs(draws.get(key, 0))
+        row |= {"missing": max(sure - there, 0), "perhaps": max(most - max(sure, there), 0)}
+        rows.append({"world": key[0], "method": key[1], "planned": there + row["missing"], **row})
     return Completeness(pd.DataFrame(rows, columns=["world", "method", "planned", *COUNTS]), bool(plan))

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 import pandas as pd
-from scipy.stats import binomtest
+from scipy.stats import norm
 
 from analysis.bootstrap import LEVEL, REPLICATES, generator, resample, take
 from analysis.measures import draw_means
@@ -109,14 +109,29 @@ def superiority(what: str, one: Sample, other: Sample) -> Evidence:
     return Evidence(what, found, 0.5, draws=min(one.draws, other.draws))
 
 
-def share_of_runs(what: str, holds: np.ndarray, boundary: float, may_yet: str = "") -> Evidence:
-    """Claimed to be above the boundary. Wilson's interval: a bootstrap of runs that all agree would know no doubt."""
-    found = binomtest(int(holds.sum()), len(holds)).proportion_ci(LEVEL, method="wilson")
-    share = Estimate(float(holds.mean()), found.low, found.high)
-    return Evidence(what, share, boundary, draws=len(holds), may_yet=may_yet)
+def share_of_runs(what: str, holds: np.ndarray, draws: np.ndarray, boundary: float, may_yet: str = "") -> Evidence:
+    """Claimed to be above the boundary, for runs (R,) and their draws; the seeds of a draw are no draws of their own.
+
+    Wilson's interval: a bootstrap of runs that all agree would know no doubt.
+    """
+    shares = draw_means(draws, holds.astype(float))
+    share = float(shares.mean())
+    return Evidence(what, Estimate(share, *wilson(share, len(shares))), boundary, draws=len(shares), may_yet=may_yet)
 
 
-def mean_of(what: str, values: np.ndarray, boundary: float, above: bool, name: str) -> Evidence:
-    """The mean of numbers that are each of a run of its own."""
-    rows = resample(np.arange(len(values)), REPLICATES, generator(0, name)).reshape(REPLICATES, -1)
-    return Evidence(what, estimate(float(values.mean()), values[rows].mean(axis=1)), boundary, above, len(values))
+def wilson(share: float, n: int) -> tuple[float, float]:
+    """Its interval for a share of n, which need not be of whole ones."""
+    z = float(norm.ppf((1 + LEVEL) / 2))
+    centre, reach = 2 * n * share + z**2, z * math.sqrt(4 * n * share * (1 - share) + z**2)
+    low, high = ((centre + side) / (2 * (n + z**2)) for side in (-reach, reach))
+    return low if share > 0 else 0.0, high if share < 1 else 1.0
+
+
+def mean_of(
+    what: str, values: np.ndarray, boundary: float, above: bool, name: str, draws: np.ndarray | None = None
+) -> Evidence:
+    """The mean over draws of numbers (R,) that are each of a run; without `draws`, each of a draw of its own."""
+    draws = np.arange(len(values)) if draws is None else draws
+    means = draw_means(draws, values)
+    resampled = np.nanmean(take(values, resample(draws, REPLICATES, generator(0, name))), axis=2)
+    return Evidence(what, estimate(float(means.mean()), resampled.mean(axis=1)), boundary, above, len(means))

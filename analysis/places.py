@@ -1,6 +1,6 @@
 """A sweep's folder, on a disk or in object storage, as files by name."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from pathlib import Path
 from typing import Any
 
@@ -36,11 +36,25 @@ class Place:
         """The whole content."""
         return bytes(self._fs.cat_file(self._at(name)))
 
+    def ends(self, names: Collection[str], size: int) -> dict[str, bytes]:
+        """The last bytes of files, asked for at once where the storage can; nothing where one cannot be read."""
+        found = self._fs.cat_ranges([self._at(name) for name in names], -size, None)
+        return {name: end if isinstance(end, bytes) else b"" for name, end in zip(names, found, strict=True)}
+
     def write(self, name: str, content: bytes) -> str:
         """Put a file there and say where that is."""
-        self._fs.makedirs(self._root, exist_ok=True)
-        self._fs.pipe_file(self._at(name), content)
-        return f"{self.url}/{name}"
+        where = f"{self.url}/{name}"
+        try:
+            self._fs.makedirs(self._root, exist_ok=True)
+            self._fs.pipe_file(self._at(name), content)
+        except IsADirectoryError:
+            raise AnalysisError(f"{where}: is a folder; name a file in it with --out") from None
+        except (FileExistsError, NotADirectoryError):
+            raise AnalysisError(f"{self.url}: is a file, or in one; name a folder with --out") from None
+        except OSError as error:
+            reason = error.strerror or error
+            raise AnalysisError(f"{where}: cannot be written ({reason}); name another place with --out") from None
+        return where
 
     def list(self, under: str) -> dict[str, str]:
         """The Parquet files below a name, each with a mark that changes when the file does."""

@@ -1,19 +1,20 @@
 """The two tables of one or more sweeps: read, checked, joined, with each run's curve as a row of a matrix."""
 
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
-from typing import Any
+from collections.abc import Collection, Iterator, Sequence
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 import pandas as pd
 import pyarrow as pa
 
 from analysis.columns import CURVES_NEEDED, HEAD_RETURN, NEEDED, OPTIONAL, check_columns, check_version
-from analysis.completeness import SCORED, Completeness, completeness, outcome, planned, read_spec
+from analysis.completeness import SCORED, Completeness, completeness, outcome
 from analysis.errors import AnalysisError
 from analysis.places import Place
-from analysis.run_files import Cache, read_run_files
+from analysis.planned import Plan, join_plans, read_plan
+from analysis.run_files import Cache, is_made_of, read_run_files
 
+AUC, NORMALISED, EITHER = "AUC", "Normalised AUC", "Score"
 METHOD_ORDER = ("epsilon_greedy", "additive", "mulex", "two_task_heads")
 
 
@@ -24,7 +25,7 @@ class Sweep:
     place: Place
     runs: pd.DataFrame
     curves: pa.Table
-    spec: dict[str, Any] | None = None
+    plan: Plan = field(default_factory=dict)
     spec_text: str = ""
     damaged: list[str] = field(default_factory=list)
 
@@ -43,12 +44,26 @@ class Tables:
     curves: dict[str, np.ndarray]
     complete: Completeness
     sweeps: list[Sweep]
-    score_name: str
+    score_names: dict[str, str]
+    """By world, what a score is there."""
+
+    @property
+    def score_name(self) -> str:
+        """In every world with a score; where worlds differ in it, a word for both."""
+        names = {self.score_names[world] for world in self.scored["world"].unique()}
+        return names.pop() if len(names) == 1 else EITHER
+
+    @property
+    def has_one_score(self) -> bool:
+        """Whether a score is the same thing in every world."""
+        return self.score_name != EITHER
 
     @property
     def iterations(self) -> int:
-        """Of the longest run."""
-        return int(self.curves["eval_return"].shape[1])
+        """Of the longest run that counts; where worlds differ in that, of the one where it is shortest."""
+        known = np.isfinite(self.curves["eval_return"])
+        rows = self.scored.groupby("world").groups.values()
+        return min((int(known[of_world].any(axis=0).sum()) for of_world in rows), default=0)
 
     @property
     def worlds(self) -> list[str]:
@@ -65,6 +80,13 @@ class Tables:
     def scored(self) -> pd.DataFrame:
         """The runs that figures and statistics are made of."""
         return self.runs[self.runs["outcome"].isin(SCORED)]
+
+    def only(self, worlds: Collection[str]) -> "Tables":
+        """These worlds, as if there were no others."""
+        here = self.runs["world"].isin(worlds)
+        runs = self.runs[here].reset_index(drop=True)
+        curves = {name: matrix[here] for name, matrix in self.curves.items()}
+        return replace(self, runs=runs, curves=curves, complete=self.complete.only(worlds))
 
     def groups(self) -> Iterator[tuple[str, str, pd.DataFrame]]:
         """The scored runs by world and method, in their orders, where there are any."""
@@ -90,23 +112,29 @@ def load_tables(places: Sequence[str], cache: Cache | None = None) -> Tables:
     runs = runs.drop_duplicates("run", ignore_index=True)
     if runs.empty:
         raise AnalysisError(f"{', '.join(places)}: no runs yet; mulex status shows what is under way")
-    by_auc = runs["normalised_auc"].isna().all() and runs["auc"].notna().any()
-    runs["score"] = pd.to_numeric(runs["auc"] if by_auc else runs["normalised_auc"]).replace([np.inf, -np.inf], np.nan)
+    score_names = {str(world): _score_name(of_world) for world, of_world in runs.groupby("world")}
+    auc, normalised = (pd.to_numeric(runs[name]) for name in ("auc", "normalised_auc"))
+    runs["score"] = auc.where(runs["world"].map(score_names) == AUC, normalised).replace([np.inf, -np.inf], np.nan)
     runs["outcome"] = outcome(runs)
-    plan = _plan(sweeps, worlds)
+    plan = join_plans(_labelled_plan(sweep.plan, names) for sweep, names in zip(sweeps, worlds, strict=True))
     curves = _matrices(runs, [sweep.curves for sweep in sweeps])
-    return Tables(runs, curves, completeness(runs, plan), sweeps, "AUC" if by_auc else "Normalised AUC")
+    return Tables(runs, curves, completeness(runs, plan), sweeps, score_names)
+
+
+def _score_name(runs: pd.DataFrame) -> str:
+    """Of the runs of one world: the plain AUC only where no ideal return is known."""
+    return AUC if runs["normalised_auc"].isna().all() and runs["auc"].notna().any() else NORMALISED
 
 
 def read_sweep(where: str, cache: Cache) -> Sweep:
-    """One folder: its tables, or its run files where those know more."""
+    """One folder: its tables, or its run files where the tables were made of others."""
     place = Place(where)
     if not place.exists():
         raise AnalysisError(f"{where}: no such folder")
-    spec, text = read_spec(place)
+    plan, text = read_plan(place)
     runs, curves, damaged = _read_tables(place, cache)
     if runs.num_columns == 0:
-        return Sweep(place, pd.DataFrame(columns=[*NEEDED, *OPTIONAL]), curves, spec, text, damaged)
+        return Sweep(place, pd.DataFrame(columns=[*NEEDED, *OPTIONAL]), curves, plan, text, damaged)
     check_columns(runs.schema, NEEDED, OPTIONAL, f"{where}: runs")
     check_columns(curves.schema, CURVES_NEEDED if curves.num_rows else {}, {}, f"{where}: curves")
     frame = runs.to_pandas().astype({"run": "str"})
@@ -114,7 +142,7 @@ def read_sweep(where: str, cache: Cache) -> Sweep:
         if name not in frame:
             frame[name] = None
     check_version(frame, where)
-    return Sweep(place, frame, curves, spec, text, damaged)
+    return Sweep(place, frame, curves, plan, text, damaged)
 
 
 def _read_tables(place: Place, cache: Cache) -> tuple[pa.Table, pa.Table, list[str]]:
@@ -123,7 +151,7 @@ def _read_tables(place: Place, cache: Cache) -> tuple[pa.Table, pa.Table, list[s
     if has_tables and not place.exists("curves.parquet"):
         raise AnalysisError(f"{place}: has runs.parquet but no curves.parquet; make both with mulex collect {place}")
     runs = place.table("runs.parquet") if has_tables else None
-    if files and (runs is None or runs.num_rows < len(files)):
+    if files and (runs is None or not is_made_of(runs, place, files)):
         return read_run_files(place, files, cache)
     if runs is None:
         raise AnalysisError(f"{place}: not a sweep's folder: no runs.parquet and no run files in runs/")
@@ -143,7 +171,7 @@ def _world_names(sweeps: list[Sweep]) -> list[dict[str, str]]:
     names = [sweep.name for sweep in sweeps]
     if len(set(names)) < len(names):
         names = [sweep.place.url for sweep in sweeps]
-    worlds = [dict.fromkeys([*sweep.runs["world"], *[w for w, _ in planned(sweep.spec)]]) for sweep in sweeps]
+    worlds = [dict.fromkeys([*sweep.runs["world"], *[w for w, _ in sweep.plan]]) for sweep in sweeps]
     return [{w: f"{name}: {w}" for w in known} for name, known in zip(names, worlds, strict=True)]
 
 
@@ -151,14 +179,8 @@ def _labelled(runs: pd.DataFrame, names: dict[str, str]) -> pd.DataFrame:
     return runs.assign(world=runs["world"].map(lambda world: names.get(world, world)))
 
 
-def _plan(sweeps: list[Sweep], worlds: list[dict[str, str]]) -> dict[tuple[str, str], int]:
-    """Runs by labelled world and method; sweeps that share runs plan them once."""
-    plan: dict[tuple[str, str], int] = {}
-    for sweep, names in zip(sweeps, worlds, strict=True):
-        for (world, method), runs in planned(sweep.spec).items():
-            key = (names.get(world, world), method)
-            plan[key] = max(runs, plan.get(key, 0))
-    return plan
+def _labelled_plan(plan: Plan, names: dict[str, str]) -> Plan:
+    return {(names.get(world, world), method): runs for (world, method), runs in plan.items()}
 
 
 def _matrices(runs: pd.DataFrame, tables: list[pa.Table]) -> dict[str, np.ndarray]:

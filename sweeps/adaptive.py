@@ -15,23 +15,18 @@ from mulex.folder import Folder
 from mulex.run_file import DamagedRunFile, read_run_note, run_name
 from mulex.streams import stream_key
 from sweeps.distributions import Distribution
-from sweeps.draws import Values
+from sweeps.draws import Values, draws_name
 from sweeps.plan import Plan, PlannedPack, PlannedRun
 from sweeps.spec import Spec
 
 optuna.logging.set_verbosity(optuna.logging.WARNING)
 
 
-def ledger_name(method: str) -> str:
-    """Where the draws of a method are written down."""
-    return f"draws/{method}.json"
-
-
 def read_ledger(folder: Folder, spec: Spec) -> dict[str, list[Values]]:
     """The draws that were asked for so far, by method, in order."""
     values = {}
     for method in spec.methods:
-        name = ledger_name(method)
+        name = draws_name(method)
         values[method] = json.loads(folder.read(name)) if folder.exists(name) else []
     return values
 
@@ -104,7 +99,7 @@ class AdaptivePacks:
             if draw >= self.plan.spec.search.draws:
                 return None
             self.plan.values[method].append(self.studies[method].ask(draw))
-            self.folder.write(ledger_name(method), json.dumps(self.plan.values[method]).encode())
+            self.folder.write(draws_name(method), json.dumps(self.plan.values[method]).encode())
             self._take_up(method, draw)
         pack = self._waiting.pop(0)
         self.packs[pack.name] = pack

@@ -42,6 +42,11 @@ class Distribution:
         """Whether there is nothing to draw."""
         return self.kind == "constant"
 
+    @property
+    def is_finite(self) -> bool:
+        """Whether draws of it may repeat each other."""
+        return self.kind in ("constant", "choice", "int_uniform")
+
     def plain(self) -> Any:
         """As it is written in YAML."""
         if self.is_constant:

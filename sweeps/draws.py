@@ -11,6 +11,11 @@ Space = dict[str, Distribution]
 Values = dict[str, float]
 
 
+def draws_name(method: str) -> str:
+    """Where the draws of a method are written down, for searches that ask as they go and spaces of few values."""
+    return f"draws/{method}.json"
+
+
 def draw_values(algorithm: str, seed: int, method: str, space: Space, draws: int) -> list[Values]:
     """The first draws of a method, ahead of time: `random` or `sobol`."""
     searched = sorted(name for name, distribution in space.items() if not distribution.is_constant)

@@ -3,6 +3,7 @@
 Resuming after any loss, adding draws or seeds, and trying failures again are all this one call.
 """
 
+import json
 import signal
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -15,7 +16,7 @@ from mulex.folder import Folder
 from mulex.run_file import collect_tables, tables_are_of
 from mulex.snapshot import begun_packs, remove_snapshots
 from sweeps.cluster_choice import Cluster
-from sweeps.draws import draw_values
+from sweeps.draws import draw_values, draws_name
 from sweeps.engine_choice import check_engines
 from sweeps.lease import Lease
 from sweeps.packs import FixedPacks, Packs
@@ -90,7 +91,7 @@ class Launch:
         if something:
             self._train(wanted)
         else:
-            freeze_spec(self.folder, self.spec)
+            self._keep_spec()
         self._check_lease()
         nothing_new = not something and not stock.strangers and tables_are_of(self.folder, stock.seals)
         if self.storage_error is None and not nothing_new:
@@ -116,7 +117,7 @@ class Launch:
         with connected(self.cluster):
             check_shared(self._place())
             make_callbacks(self.spec.execution.callbacks, self.spec.name)
-            freeze_spec(self.folder, self.spec)
+            self._keep_spec()
             packs, failed = self._first_round(wanted)
             self._check_lease()
             self._record(packs, failed)
@@ -132,6 +133,14 @@ class Launch:
                     if pack.name in failed and len(pack.runs) > 1:
                         remove_snapshots(self.folder, pack.name)
                 self._record(alone, self._fit(FixedPacks([self._config(pack) for pack in alone])))
+
+    def _keep_spec(self) -> None:
+        """And the draws of a space of few values, so that whoever reads the tables knows which repeat each other."""
+        freeze_spec(self.folder, self.spec)
+        for method, drawn in self.plan.values.items():
+            finite = all(distribution.is_finite for distribution in self.spec.space(method).values())
+            if finite and self.spec.search.algorithm != "tpe":
+                self.folder.write(draws_name(method), json.dumps(drawn).encode())
 
     def _first_round(self, wanted: list[PlannedRun]) -> tuple[list[PlannedPack], dict[str, str]]:
         if self.spec.search.algorithm == "tpe":

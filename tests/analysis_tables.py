@@ -21,6 +21,7 @@ SPACES = {
 SKILL = {"epsilon_greedy": 0.45, "additive": 0.6, "mulex": 0.85, "two_task_heads": 0.5}
 METHODS = ("epsilon_greedy", "additive", "mulex")
 HYPERPARAMETERS = ("learning_rate", "epsilon", "beta", "p_task", "p_1", "gamma_steps")
+SPACE = "epsilon: 0.01, learning_rate: {log_uniform: [1e-5, 1e-3]}"
 MOMENT = pd.Timestamp("2026-01-01", tz="UTC")
 
 
@@ -40,16 +41,17 @@ def make_tables(methods=METHODS, worlds=("w5",), draws=6, seeds=2, iterations=20
     return pd.DataFrame(runs), pd.concat(curves, ignore_index=True)
 
 
-def write_sweep(folder, runs, curves, planned=None, worlds=None, methods=None):
+def write_sweep(folder, runs, curves, planned=None, methods=None, space=SPACE, first_seed=0):
     """A sweep's folder with these tables, and a spec that plans (draws, seeds) if they are given."""
     folder = Path(folder)
     folder.mkdir(parents=True, exist_ok=True)
     pq.write_table(pa.Table.from_pandas(runs, preserve_index=False), folder / "runs.parquet")
     pq.write_table(pa.Table.from_pandas(curves, preserve_index=False), folder / "curves.parquet")
     if planned:
-        worlds = ", ".join(f"{world}: {{room_size: 5}}" for world in worlds or runs["world"].unique())
-        methods = ", ".join(f"{m}: {{learning_rate: 1e-4}}" for m in methods or runs["method"].unique())
-        search = f"search: {{algorithm: random, draws: {planned[0]}, seeds: {planned[1]}, seed: 0}}"
+        worlds = ", ".join(f"{world}: {{room_size: 5}}" for world in runs["world"].unique())
+        methods = ", ".join(f"{m}: {{recipe: {{}}, {space}}}" for m in methods or runs["method"].unique())
+        seeds = f"seeds: {planned[1]}, first_seed: {first_seed}"
+        search = f"search: {{algorithm: random, draws: {planned[0]}, {seeds}, seed: 0}}"
         text = f"name: made\nworlds: {{{worlds}}}\n{search}\nmethods: {{{methods}}}\n"
         (folder / "spec.yaml").write_text(text)
     return str(folder)

@@ -12,8 +12,8 @@ import pytest
 from mulex.folder import Folder, open_folder
 from mulex.provenance import provenance
 from mulex.run_file import RunFile, curve_table, run_name, write_run_file
-from sweeps.adaptive import AdaptivePacks, ledger_name, read_ledger
-from sweeps.draws import Values, draw_values
+from sweeps.adaptive import AdaptivePacks, read_ledger
+from sweeps.draws import Values, draw_values, draws_name
 from sweeps.launch import make_plan
 from sweeps.plan import PlannedPack, PlannedRun
 from sweeps.store import freeze_spec
@@ -124,7 +124,7 @@ def test_a_draw_is_written_down_before_it_is_trained(tmp_path: Path) -> None:
     for count in (1, 2, 3):
         pack = trainer.take()
         assert pack is not None
-        assert json.loads(folder.read(ledger_name(METHOD))) == trainer.plan.values[METHOD]
+        assert json.loads(folder.read(draws_name(METHOD))) == trainer.plan.values[METHOD]
         assert len(read_ledger(folder, trainer.plan.spec)[METHOD]) == count
 
 
@@ -236,7 +236,7 @@ class TestARealSweep:
         out, folder = tmp_path / "out", open_folder(tmp_path / "out")
         answer = launch(searched(draws=2), out)
         assert answer.code == 0, answer.text
-        drawn = json.loads((out / ledger_name(METHOD)).read_text())
+        drawn = json.loads((out / draws_name(METHOD)).read_text())
         runs = tables(out)["runs"].set_index(["draw", "seed"])
         assert sorted(runs.index) == [(0, 0), (0, 1), (1, 0), (1, 1)]
         assert [runs["learning_rate"][draw, 0] for draw in (0, 1)] == [values["learning_rate"] for values in drawn]
@@ -251,8 +251,8 @@ class TestARealSweep:
         after = run_files(out)
         assert len(after) == 8
         assert {run for run in before if before[run] == after[run]} == set(before) - {lost}
-        assert json.loads((out / ledger_name(METHOD)).read_text())[:2] == drawn
-        assert len({json.dumps(values) for values in json.loads((out / ledger_name(METHOD)).read_text())}) == 4
+        assert json.loads((out / draws_name(METHOD)).read_text())[:2] == drawn
+        assert len({json.dumps(values) for values in json.loads((out / draws_name(METHOD)).read_text())}) == 4
 
         trainer = Trainer(folder, searched(draws=4))
         scores = tables(out)["runs"].groupby("draw")["normalised_auc"].mean()

@@ -6,14 +6,15 @@ import numpy as np
 import pandas as pd
 import pytest
 from click.testing import CliRunner
+from scipy.stats import binomtest
 
 from analysis.claims import CLAIMS, ITERATIONS, NEARLY, findings
 from analysis.commands.claims import claims
 from analysis.errors import AnalysisError
-from analysis.evidence import FALL, NOT_REPRODUCED, REPRODUCED, RISE, TOO_FEW, Evidence, judge, share_of_runs
+from analysis.evidence import FALL, NOT_REPRODUCED, REPRODUCED, RISE, TOO_FEW, Evidence, judge, mean_of, share_of_runs
 from analysis.statistics import Estimate
 from analysis.tables import load_tables
-from tests.analysis_tables import constant_tables, made, write_starts, write_sweep
+from tests.analysis_tables import constant_tables, fail, made, make_tables, write_starts, write_sweep
 
 RNG = np.random.default_rng(0)
 LEVELS = {"epsilon_greedy": 0.2, "additive": 0.4, "mulex": 0.7}
@@ -88,9 +89,32 @@ class TestVerdicts:
 
     def test_runs_that_all_agree_leave_some_doubt(self):
         """Wilson's interval of 8 of 8 begins at 8 / (8 + 1.96^2)."""
-        found = share_of_runs("x", np.ones(8, dtype=bool), 0.9).estimate
-        assert (found.value, found.high) == (1.0, pytest.approx(1.0))
+        found = share_of_runs("x", np.ones(8, dtype=bool), np.arange(8), 0.9).estimate
+        assert (found.value, found.high) == (1.0, 1.0)
         assert found.low == pytest.approx(8 / (8 + 1.96**2), abs=1e-3)
+
+    @pytest.mark.parametrize(("k", "n"), [(0, 5), (1, 1), (3, 8), (11, 12), (200, 200)])
+    def test_with_one_seed_a_draw_a_share_has_the_interval_of_scipy(self, k, n):
+        exact = binomtest(k, n).proportion_ci(method="wilson")
+        found = share_of_runs("x", np.arange(n) < k, np.arange(n), 0.9).estimate
+        assert (found.value, found.low, found.high) == pytest.approx((k / n, exact.low, exact.high), abs=1e-12)
+
+    def test_more_seeds_make_no_more_draws(self):
+        """Four draws of ten seeds are four: of a share, and of a mean."""
+        draws = np.repeat(np.arange(4), 10)
+        share = share_of_runs("x", np.ones(40, dtype=bool), draws, 0.5)
+        assert share.estimate == share_of_runs("x", np.ones(4, dtype=bool), np.arange(4), 0.5).estimate
+        gain = mean_of("x", draws + np.tile([0.5, 1.5], 20), 0.0, True, "x", draws)
+        assert (share.draws, gain.draws) == (4, 4)
+        assert (share.verdict, gain.verdict) == (TOO_FEW, TOO_FEW)
+        alone = mean_of("x", np.arange(1.0, 5.0), 0.0, True, "x").estimate
+        assert gain.estimate.value == alone.value == 2.5
+        assert gain.estimate.high - gain.estimate.low == pytest.approx(alone.high - alone.low, abs=0.3)
+
+    def test_a_draw_with_more_seeds_counts_no_more(self):
+        draws, values = np.array([0, 1, 1, 1]), np.array([0.0, 1.0, 1.0, 1.0])
+        assert share_of_runs("x", values > 0, draws, 0.5).estimate.value == 0.5
+        assert mean_of("x", values, 0.0, True, "x", draws).estimate.value == 0.5
 
 
 class TestMain:
@@ -149,6 +173,13 @@ class TestMain:
         write_starts(tmp_path / "start_states", name="start_states")
         assert one_verdict("straight to the exit", alone) == REPRODUCED
 
+    def test_policies_of_one_draw_are_not_many(self, tmp_path):
+        runs, curves = make_tables(draws=10, seeds=1, name="main")
+        write_starts(tmp_path, name="main")
+        assert one_verdict("straight to the exit", write_sweep(tmp_path, runs, curves)) == REPRODUCED
+        runs = runs.assign(seed=runs["draw"], draw=0)
+        assert one_verdict("straight to the exit", write_sweep(tmp_path, runs, curves)) == TOO_FEW
+
 
 class TestOthers:
     def test_a_head_that_never_acts(self, tmp_path):
@@ -161,6 +192,9 @@ class TestOthers:
         turned = dict(zip(earned, reversed(earned.values()), strict=True))
         place = write_sweep(tmp_path / "b", runs, curves.assign(**turned))
         assert verdicts(place) == {"A head that never acts learns badly": NOT_REPRODUCED}
+        few = runs.assign(draw=runs["draw"] % 2, seed=runs["draw"] // 2)
+        place = write_sweep(tmp_path / "c", few, curves.assign(**earned))
+        assert verdicts(place) == {"A head that never acts learns badly": TOO_FEW}, "two draws of four seeds"
 
     def test_rooms(self, tmp_path):
         large = {"epsilon_greedy": 0.1, "additive": 0.3, "mulex": 0.6}
@@ -186,12 +220,19 @@ class TestOthers:
         place = flat_sweep(tmp_path, "rooms", three() | three(world="w10") | nothing)
         assert verdicts(place) == {"Over ε-greedy, MuleX's median improves as rooms grow": TOO_FEW}
 
+    def test_rooms_with_few_draws_of_epsilon_greedy_say_nothing(self, tmp_path):
+        large = three({"additive": 0.3, "mulex": 0.6}, "w10") | three({"epsilon_greedy": 0.1}, "w10", draws=4)
+        place = flat_sweep(tmp_path, "rooms", three() | large)
+        assert verdicts(place) == {"Over ε-greedy, MuleX's median improves as rooms grow": TOO_FEW}
+
     def test_hard(self, tmp_path):
         levels = {"epsilon_greedy": 0.0, "additive": 0.4, "mulex": 0.99}
         found = flat_sweep(tmp_path, "hard", three(levels, width=0.005, draws=40))
         assert set(verdicts(found).values()) == {REPRODUCED}
         fewer = flat_sweep(tmp_path / "fewer", "hard", three(levels, width=0.005, draws=8))
         assert one_verdict("fails", fewer) == TOO_FEW
+        seeds = {key: np.repeat(table, 5, axis=1) for key, table in three(levels, width=0.005, draws=8).items()}
+        assert one_verdict("fails", flat_sweep(tmp_path / "seeds", "hard", seeds)) == TOO_FEW
 
     def test_ghost(self, tmp_path):
         low = {"epsilon_greedy": 0.1, "additive": 0.2, "mulex": 0.3}
@@ -207,6 +248,8 @@ class TestOthers:
             one_verdict("textures", flat_sweep(tmp_path, "textured", three(levels, width=0.005, draws=20)))
             == REPRODUCED
         )
+        seeds = {key: np.repeat(table, 5, axis=1) for key, table in three(levels, width=0.005, draws=6).items()}
+        assert one_verdict("textures", flat_sweep(tmp_path / "seeds", "textured", seeds)) == TOO_FEW
 
     def test_short_runs_say_nothing_that_longer_ones_may_turn(self, tmp_path):
         low = {"epsilon_greedy": 0.1, "additive": 0.2, "mulex": 0.3}
@@ -259,6 +302,34 @@ class TestCommand:
         assert best.endswith("| reproduced (first 40 iterations) |")
         assert struggle.endswith("claimed below 0.5, may rise in longer runs | not enough runs (first 40 iterations) |")
 
+    def test_worlds_of_other_lengths_lend_a_claim_no_iterations(self, tmp_path):
+        low = {"epsilon_greedy": 0.1, "additive": 0.2, "mulex": 0.3}
+        short, long = (constant_tables(three(low, world), n) for world, n in (("w10", 40), ("w5", ITERATIONS)))
+        runs, curves = (pd.concat(both, ignore_index=True) for both in zip(short, long, strict=True))
+        ghost = write_sweep(tmp_path / "a", runs.assign(sweep="ghost"), curves)
+        best, struggle = self.call(ghost, "--markdown").stdout.splitlines()[2:]
+        assert best.endswith("| reproduced (first 40 iterations) |")
+        assert struggle.endswith("may rise in longer runs | not enough runs (first 40 iterations) |")
+        [grown] = findings({"rooms": load_tables([ghost])})
+        assert (grown.iterations, grown.runs) == (40, "12 x 1")
+        turned = runs.iloc[::-1].assign(sweep="ghost")
+        assert "first" not in self.call(write_sweep(tmp_path / "b", turned, curves), "--markdown").stdout
+
+    def test_a_sweep_that_is_not_whole_is_said_to_be(self, tmp_path):
+        runs, curves = constant_tables(three(draws=12), ITERATIONS)
+        more = constant_tables({key: table[:3] for key, table in three().items()}, ITERATIONS)
+        runs = pd.concat([runs, more[0].assign(seed=1, run=more[0]["run"] + "b")], ignore_index=True)
+        runs, curves = fail(
+            runs.assign(sweep="main"), pd.concat([curves, more[1].assign(run=more[1]["run"] + "b")]), [0]
+        )
+        done = self.call(write_sweep(tmp_path, runs, curves, planned=(200, 5)), "--markdown")
+        lines = done.stdout.splitlines()
+        assert {line.split(" | ")[1] for line in lines[2:]} == {"14 of 12 x 2 or 15 of 12 x 2"}
+        assert {line.count("|") for line in lines} == {6}
+        assert done.stderr == "not whole: main: 44 of 3,000 runs (1 failed)\n"
+        whole = flat_sweep(tmp_path / "whole", "main", three())
+        assert self.call(whole).stderr == ""
+
     def test_a_terminal(self, tmp_path):
         assert "reproduced" in self.call(flat_sweep(tmp_path, "main", three())).stdout
 
@@ -267,6 +338,12 @@ class TestCommand:
             AnalysisError, match="no claim of the paper is about other; they are about main, start_states"
         ):
             self.call(flat_sweep(tmp_path, "other", three()))
+
+    def test_a_world_without_an_ideal_return(self, tmp_path):
+        runs, curves = constant_tables(three())
+        runs, curves = runs.assign(sweep="main", normalised_auc=np.nan), curves.assign(normalised_return=np.nan)
+        with pytest.raises(AnalysisError, match=r"about main, .*, in worlds with an ideal return"):
+            self.call(write_sweep(tmp_path, runs, curves))
 
     def test_two_sweeps_of_one_name(self, tmp_path):
         places = [flat_sweep(tmp_path / folder, "main", three()) for folder in ("a", "b")]

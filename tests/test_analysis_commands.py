@@ -8,6 +8,7 @@ import pytest
 from click.testing import CliRunner
 
 from analysis.commands.plot import NAMES, plot
+from analysis.commands.report import report
 from analysis.commands.stats import stats
 from analysis.errors import AnalysisError
 from analysis.figures.registry import FIGURES
@@ -79,6 +80,50 @@ def test_stats_as_json_is_seeded(sweep):
     assert first["methods"] != other["methods"]
     assert set(first["methods"][0]) >= {"iqm", "median", "worst_decile", "best", "worst", "iterations_to_ideal"}
     assert first["counts"][0]["failed"] == 1
+
+
+def test_stats_says_that_draws_of_few_values_may_repeat(tmp_path, monkeypatch):
+    monkeypatch.setenv("COLUMNS", "200")
+    runs, curves = make_tables(methods=["mulex"], draws=2)
+    text = call(stats, write_sweep(tmp_path, runs, curves, planned=(9, 2), space="p_task: {choice: [1, 2, 3]}")).stdout
+    assert "perhaps missing: up to 2 more, unless their draws repeat others" in text
+    assert "perhaps" not in call(stats, write_sweep(tmp_path, runs, curves, planned=(9, 2))).stdout
+
+
+def test_a_seed_below_nothing_is_refused(sweep):
+    done = call(stats, sweep, "--seed", -1)
+    assert done.exit_code == 2
+    assert "-1 is not in the range x>=0" in done.stderr
+
+
+def refused(command, *arguments):
+    """What is said in one line."""
+    with pytest.raises(AnalysisError) as error:
+        call(command, *arguments)
+    assert error.value.exit_code == 2
+    assert "\n" not in str(error.value)
+    return str(error.value)
+
+
+def test_pictures_that_cannot_be_put_there(sweep, tmp_path):
+    file = tmp_path / "file"
+    file.write_text("mine")
+    for place in (file, file / "in"):
+        said = refused(plot, sweep, "--figure", "profiles", "--out", place)
+        assert said == f"{place}: is a file, or in one; name a folder with --out"
+    assert file.read_text() == "mine"
+    assert "cannot be written" in refused(plot, sweep, "--figure", "profiles", "--out", "/proc/there")
+
+
+def test_a_report_that_cannot_be_put_there(sweep, tmp_path):
+    there, new = tmp_path / "there", f"{tmp_path}/new/"
+    there.mkdir()
+    assert refused(report, sweep, "-o", there) == f"{there}: is a folder; name a file in it with --out"
+    assert refused(report, sweep, "-o", new) == f"--out {new}: is a folder; name a file in it, such as {new}report.html"
+    assert not (tmp_path / "new").exists()
+    (tmp_path / "file").write_text("mine")
+    assert "is a file, or in one" in refused(report, sweep, "-o", tmp_path / "file/page.html")
+    assert "name another place with --out" in refused(report, sweep, "-o", "/proc/there/page.html")
 
 
 def test_stats_of_one_run(tmp_path):

@@ -11,6 +11,7 @@ from analysis.draw import draw
 from analysis.errors import NotApplicableError
 from analysis.figures import acting, budget, curves, importance, profiles, response, sensitivity, starts, violins
 from analysis.figures.registry import FIGURES, make_charts
+from analysis.report.payload import payload
 from analysis.style import COLOURS, OTHERS, SIZES, colours
 from analysis.tables import load_tables
 from tests.analysis_tables import constant_tables, fail, made, make_tables, write_sweep
@@ -213,6 +214,22 @@ def test_a_draw_that_is_best_everywhere_has_no_sensitivity(tmp_path):
     scores = [[0.1], [0.9], [0.5]]
     [item] = sensitivity.compute(known(tmp_path, {("a", "mulex"): scores, ("b", "mulex"): scores}))
     assert item.sensitivity == pytest.approx(0)
+
+
+def test_panels_name_the_score_of_their_world(tmp_path):
+    runs, rows = make_tables(worlds=["w5", "pole"], draws=3)
+    runs.loc[runs["world"] == "pole", ["auc", "normalised_auc"]] = [300.0, np.nan]
+    tables = load_tables([write_sweep(tmp_path, runs, rows)])
+    charts = {chart.name: chart for chart in make_charts(tables, list(FIGURES))[0]}
+    labels = {name: [panel.y.label for panel in chart.panels] for name, chart in charts.items()}
+    assert labels["violins"] == ["Normalised AUC", "AUC"]
+    assert labels["response"][:2] == ["Normalised AUC", "AUC"]
+    assert labels["budget"] == ["Expected best normalised AUC", "Expected best AUC"]
+    assert [panel.x.label for panel in charts["profiles"].panels] == ["Normalised AUC above", "AUC above"]
+    assert [profile.threshold[-1] for profile in profiles.compute(tables)][::3] == [runs["normalised_auc"].max(), 300]
+    assert not any(charts[name].same_y for name in ("curves", "violins", "response", "budget"))
+    assert charts["violins"].title == "Score by method"
+    assert set(payload(tables, [])["scores"].items()) == {("w5", "Normalised AUC"), ("pole", "AUC")}
 
 
 @pytest.mark.parametrize("name", FIGURES)

@@ -1,5 +1,7 @@
 """Reading tables: what is there is joined, what is wrong is said in a sentence."""
 
+import json
+
 import fsspec
 import numpy as np
 import pytest
@@ -10,7 +12,7 @@ from analysis.errors import AnalysisError
 from analysis.tables import load_tables
 from mulex import schema
 from mulex.folder import LocalFolder
-from mulex.run_file import RunFile, curve_table, write_run_file
+from mulex.run_file import RunFile, collect_tables, curve_table, write_run_file
 from tests.analysis_tables import fail, made, make_tables, write_sweep
 
 
@@ -76,6 +78,44 @@ def test_sweeps_are_joined_and_shared_runs_count_once(tmp_path):
     assert tables.complete.note() == ""
 
 
+def test_sweeps_of_other_seeds_plan_all_of_them(tmp_path):
+    """What both plan is planned once, and nothing hides behind the other."""
+    runs, curves = make_tables(draws=3, seeds=4)
+    early, late = (runs[runs["seed"].isin(seeds)] for seeds in ((0, 1), (2,)))
+    one = write_sweep(tmp_path / "one", early, curves, planned=(3, 2))
+    more = write_sweep(tmp_path / "more", late, curves, planned=(5, 2), first_seed=2)
+    assert load_tables([one]).complete.note() == ""
+    for places in ([one, more], [more, one]):
+        assert load_tables(places).complete.note() == "27 of 48 runs"
+    again = write_sweep(tmp_path / "again", early, curves, planned=(3, 3))
+    assert load_tables([again, more]).complete.note() == f"27 of {3 * (3 + 3 + 5 + 5)} runs"
+
+
+ALIKE = "epsilon: 0.01, beta: {constant: 1}, p_task: {choice: [0.5, 0.5, 0.7]}, gamma_steps: {int_uniform: [0, 1]}"
+
+
+def test_draws_that_repeat_others_are_not_missing(tmp_path):
+    runs, curves = make_tables(methods=["mulex"], draws=4)
+    few = write_sweep(tmp_path / "few", runs, curves, planned=(9, 2), space="p_task: {choice: [0.5, 0.7]}")
+    assert load_tables([few]).complete.note() == "", "a draw more than there are values, and the method is whole"
+    four = write_sweep(tmp_path / "four", runs, curves, planned=(9, 2), space=ALIKE)
+    assert load_tables([four]).complete.note() == ""
+    some = write_sweep(tmp_path / "some", runs[runs["draw"] != 2][1:], curves, planned=(9, 2), space=ALIKE)
+    found = load_tables([some]).complete
+    assert found.note() == "5 of at most 8 runs"
+    assert found.counts[["planned", "missing", "perhaps"]].to_numpy().tolist() == [[6, 1, 2]]
+
+
+def test_draws_that_were_written_down_leave_no_doubt(tmp_path):
+    runs, curves = make_tables(methods=["mulex"], draws=3)
+    sweep = write_sweep(tmp_path, runs, curves, planned=(4, 2), space="p_task: {choice: [1, 2, 3, 4]}")
+    assert load_tables([sweep]).complete.note() == "6 of at most 8 runs"
+    (tmp_path / "draws").mkdir()
+    for drawn, note in (([1, 2, 3], "6 of at most 8 runs"), ([1, 2, 1, 3], ""), ([4, 2, 1, 3], "6 of 8 runs")):
+        (tmp_path / "draws/mulex.json").write_text(json.dumps([{"p_task": value} for value in drawn]))
+        assert load_tables([sweep]).complete.note() == note
+
+
 def test_other_runs_in_a_world_of_the_same_name_are_another_world(tmp_path):
     places = [made(tmp_path / name, name=name, draws=2, seed=i) for i, name in enumerate(["main", "rainbow"])]
     tables = load_tables(places)
@@ -93,10 +133,7 @@ def test_a_folder_by_url(tmp_path):
 
 def test_a_sweep_that_goes_on_is_read_from_its_run_files(tmp_path):
     runs, curves = make_tables(methods=["mulex"], draws=2)
-    rows = runs.astype(object).where(runs.notna(), None).to_dict("records")
-    for row in rows[:3]:
-        curve = curves[curves["run"] == row["run"]].to_dict("records")
-        write_run_file(LocalFolder(tmp_path), RunFile(row, curve_table(curve), {}))
+    write_run_files(tmp_path, runs[:3], curves)
     cache = {}
     live = load_tables([str(tmp_path)], cache)
     assert live.runs["score"].tolist() == runs["normalised_auc"][:3].tolist()
@@ -108,6 +145,48 @@ def test_a_sweep_that_goes_on_is_read_from_its_run_files(tmp_path):
     assert load_tables([str(tmp_path)], cache).sweeps[0].damaged == ["runs/mulex/broken.parquet"]
 
 
+def write_run_files(folder, runs, curves):
+    """A file for each run."""
+    for row in runs.astype(object).where(runs.notna(), None).to_dict("records"):
+        curve = curves[curves["run"] == row["run"]].to_dict("records")
+        write_run_file(LocalFolder(folder), RunFile(row, curve_table(curve), {}))
+
+
+def in_memory(folder, name):
+    """The same folder as an object store has it."""
+    fsspec.filesystem("memory").put(f"{folder}/", f"/{name}/", recursive=True)
+    return f"memory://{name}"
+
+
+@pytest.mark.parametrize("there", [str, lambda folder: in_memory(folder, "again")])
+def test_tables_of_other_run_files_are_not_believed(tmp_path, there):
+    runs, curves = make_tables(methods=["mulex"], draws=2)
+    write_run_files(tmp_path, *fail(runs, curves, [1]))
+    collect_tables(LocalFolder(tmp_path))
+    cache = {}
+    assert load_tables([there(tmp_path)], cache).runs["outcome"].tolist() == ["done", "failed", "done", "done"]
+    assert cache == {}, "the tables are of these run files, which need not be read"
+    write_run_files(tmp_path, runs[1:2], curves)  # mulex resume
+    again = load_tables([there(tmp_path)], cache)
+    assert again.complete.counts["done"].tolist() == [4]
+    assert sorted(again.runs["score"]) == sorted(runs["normalised_auc"])
+    assert len(cache) == 4
+
+
+def test_a_run_file_that_was_changed_is_damaged(tmp_path):
+    runs, curves = make_tables(methods=["mulex"], draws=2)
+    write_run_files(tmp_path, runs, curves)
+    name, moved = (f"runs/mulex/{run}.parquet" for run in runs["run"][:2])
+    content = (tmp_path / name).read_bytes()
+    other = content.replace(b'"status": "done"', b'"status": "fine"')
+    assert other != content
+    (tmp_path / name).write_bytes(other)
+    (tmp_path / moved).rename(tmp_path / "runs/mulex/other.parquet")
+    tables = load_tables([str(tmp_path)])
+    assert sorted(tables.sweeps[0].damaged) == sorted([name, "runs/mulex/other.parquet"])
+    assert tables.runs["run"].tolist() == runs["run"][2:].tolist()
+
+
 def test_without_an_ideal_return_the_auc_counts(tmp_path):
     runs, curves = make_tables(draws=2)
     runs["normalised_auc"] = np.nan
@@ -116,6 +195,22 @@ def test_without_an_ideal_return_the_auc_counts(tmp_path):
     assert tables.score_name == "AUC"
     assert tables.runs["score"].tolist() == runs["auc"].tolist()
     assert tables.ideal("w5") is None
+
+
+def test_each_world_has_its_own_score(tmp_path):
+    """A grid world and a Gym world without an ideal return, in one sweep."""
+    runs, curves = make_tables(draws=2, worlds=["w5", "pole"])
+    gym = runs["world"] == "pole"
+    runs.loc[gym, "auc"] *= 100
+    runs.loc[gym, "normalised_auc"] = curves.loc[curves["world"] == "pole", "normalised_return"] = np.nan
+    runs, curves = fail(runs, curves, [0])
+    tables = load_tables([write_sweep(tmp_path, runs, curves)])
+    assert tables.score_names == {"w5": "Normalised AUC", "pole": "AUC"}
+    assert tables.score_name == "Score"
+    assert tables.runs["outcome"].value_counts().to_dict() == {"done": 23, "failed": 1}
+    assert tables.runs["score"][gym].tolist() == runs["auc"][gym].tolist()
+    assert tables.runs["score"][~gym][1:].tolist() == runs["normalised_auc"][~gym][1:].tolist()
+    assert tables.only(["pole"]).score_name == "AUC"
 
 
 def test_an_older_table_without_the_optional_columns_loads(tmp_path):

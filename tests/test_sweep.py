@@ -258,6 +258,14 @@ class TestGrowing:
         train_alone(grown, tmp_path / "alone")
         assert_same_tables(out, tmp_path / "alone")
 
+    def test_draws_that_repeat_each_other_are_not_missed(self, tmp_path: Path) -> None:
+        """Eight draws of two values are two."""
+        methods = {"epsilon_greedy": {"epsilon": {"choice": [0.1, 0.2]}}}
+        assert launch(tiny(methods=methods, search={"draws": 8, "seeds": 1}), tmp_path / "out").code == 0
+        answer = mulex("stats", str(tmp_path / "out"), "--json")
+        (counts,) = json.loads(answer.text)["counts"]
+        assert (counts["done"], counts["missing"], counts["perhaps"]) == (2, 0, 0)
+
     def test_snapshots_of_runs_that_are_done_are_cleared_away(self, sweep: Path) -> None:
         plan = plan_of(tiny())
         begin_pack(plan, list(plan.runs())[:2], open_folder(sweep), iterations=1)

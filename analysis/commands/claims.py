@@ -34,12 +34,16 @@ def claims(places: Sequence[str], markdown: bool) -> None:
     found = list(findings(dict(zip(names, loaded, strict=True))))
     if not found:
         known = ", ".join(dict.fromkeys(claim.experiment for claim in CLAIMS))
-        raise AnalysisError(f"no claim of the paper is about {', '.join(names)}; they are about {known}")
+        about = f"they are about {known}, in worlds with an ideal return"
+        raise AnalysisError(f"no claim of the paper is about {', '.join(names)}; {about}")
     rows = [_row(finding) for finding in found]
     if markdown:
         click.echo("\n".join(markdown_table(HEAD, rows)))
     else:
         _show(rows)
+    for name, tables in zip(names, loaded, strict=True):
+        if tables.complete.note():
+            click.echo(f"not whole: {name}: {tables.complete.note()}", err=True)
 
 
 def _row(finding: "Finding") -> list[str]:

@@ -15,12 +15,15 @@ def report(places: Sequence[str], out: str | None, serve: bool, port: int) -> No
     if serve:
         _serve(places, port)
         return
+    from analysis.errors import AnalysisError
     from analysis.places import Place
     from analysis.report.page import report_page
     from analysis.tables import load_tables
 
-    tables = load_tables(places)
     folder, _, name = (out or f"{places[0].rstrip('/')}/report.html").rpartition("/")
+    if not name:
+        raise AnalysisError(f"--out {out}: is a folder; name a file in it, such as {out}report.html")
+    tables = load_tables(places)
     click.echo(Place(folder or ".").write(name, report_page(tables).encode()))
     if tables.complete.note():
         click.echo(f"not whole: {tables.complete.note()}", err=True)

@@ -16,7 +16,7 @@ MOST_NAMED = 20
 @click.command()
 @click.argument("places", metavar="DIR...", nargs=-1, required=True)
 @click.option("--json", "as_json", is_flag=True, help="As one JSON object, for other programs.")
-@click.option("--seed", default=0, show_default=True, help="Of the bootstrap.")
+@click.option("--seed", default=0, show_default=True, type=click.IntRange(0), help="Of the bootstrap.")
 def stats(places: Sequence[str], as_json: bool, seed: int) -> None:
     """Show what each method's scores come to, with 95 % intervals, and which runs do not count."""
     from analysis.statistics import compute_statistics
@@ -62,7 +62,8 @@ def sections(statistics: "Statistics") -> list[tuple[str, list[str], list[list[s
         [pair.world, f"{shown(pair.method)} beats {shown(pair.other)}", _range(pair.probability)]
         for pair in statistics.comparisons
     ]
-    counts_head = ["world", "method", *[name for name in statistics.counts.columns if name not in ("world", "method")]]
+    unneeded = ("world", "method", *(() if statistics.counts["perhaps"].any() else ("perhaps",)))
+    counts_head = ["world", "method", *[name for name in statistics.counts.columns if name not in unneeded]]
     counts = [
         [row["world"], shown(row["method"]), *[f"{row[name]:,}" for name in counts_head[2:]]]
         for row in statistics.counts.to_dict("records")
@@ -100,7 +101,7 @@ def _ideal(method: "MethodStatistics") -> str:
 
 
 def left_out(statistics: "Statistics") -> list[str]:
-    """A line for each run that counts in no statistic, and one for those that are not there."""
+    """A line for each run that counts in no statistic, and for those that are not there."""
     lines = [
         f"{run['outcome']}: {run['world']} {run['method']} draw {run['draw']} seed {run['seed']} ({run['run']})"
         + (f": {run['error']}" if run["error"] else "")
@@ -108,5 +109,9 @@ def left_out(statistics: "Statistics") -> list[str]:
     ]
     if len(statistics.unscored) > MOST_NAMED:
         lines.append(f"and {len(statistics.unscored) - MOST_NAMED} more; --json lists them all")
-    missing = int(statistics.counts["missing"].sum())
-    return [*lines, *([f"missing: {missing:,} planned runs are not there yet"] if missing else [])]
+    missing, perhaps = (int(statistics.counts[name].sum()) for name in ("missing", "perhaps"))
+    if missing:
+        lines.append(f"missing: {missing:,} planned runs are not there yet")
+    if perhaps:
+        lines.append(f"perhaps missing: up to {perhaps:,} more, unless their draws repeat others and are trained once")
+    return lines

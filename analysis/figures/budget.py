@@ -10,7 +10,7 @@ from analysis.chart import Axis, Band, Chart, Line, Mark, Panel
 from analysis.errors import NotApplicableError
 from analysis.figures.common import BANDS, world_title
 from analysis.measures import draw_means
-from analysis.tables import Tables
+from analysis.tables import AUC, Tables
 
 
 @dataclass(frozen=True)
@@ -64,12 +64,13 @@ def chart(tables: Tables, data: list[Budget]) -> Chart:
             marks.append(Band(budget.method, budget.draws, budget.low, budget.high))
             marks.append(Line(budget.method, budget.draws, budget.expected))
         most = max(len(budget.draws) for budget in data)
-        panels.append(Panel(_axis(most), Axis(f"Expected best {_lower(tables)}"), marks, world_title(tables, world)))
+        y = Axis(f"Expected best {_lower(tables.score_names[world])}")
+        panels.append(Panel(_axis(most), y, marks, world_title(tables, world)))
     caption = (
         "Expected score of the best of n random draws (mean over seeds), exact from order statistics. Bands are 95 % "
         "bootstrap intervals."
     )
-    return Chart("budget", "Tuning budget", caption, tables.methods, panels)
+    return Chart("budget", "Tuning budget", caption, tables.methods, panels, same_y=tables.has_one_score)
 
 
 def _axis(most: int) -> Axis:
@@ -77,5 +78,5 @@ def _axis(most: int) -> Axis:
     return Axis("Draws tried", log=True, ticks=[(float(n), str(n)) for n in steps], limits=(0.95, most * 1.05))
 
 
-def _lower(tables: Tables) -> str:
-    return tables.score_name[0].lower() + tables.score_name[1:] if tables.score_name != "AUC" else "AUC"
+def _lower(name: str) -> str:
+    return name if name == AUC else name[0].lower() + name[1:]

@@ -60,7 +60,7 @@ def chart(tables: Tables, data: list[Curve]) -> Chart:
         "Bands are 95 % bootstrap intervals of the mean."
     )
     key = (("mean of all runs", "dotted"), (f"mean of best {most}", "solid"))
-    return Chart("curves", "Learning curves", caption, tables.methods, panels, key)
+    return Chart("curves", "Learning curves", caption, tables.methods, panels, key, same_y=tables.has_one_score)
 
 
 def _panel(tables: Tables, world: str, curves: list[Curve]) -> Panel:

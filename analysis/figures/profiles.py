@@ -26,13 +26,14 @@ class Profile:
 
 
 def compute(tables: Tables) -> list[Profile]:
-    """One for each method and world, all on the same thresholds."""
-    scores = tables.scored["score"].to_numpy()
-    if not len(scores):
+    """One for each method and world, on the same thresholds where scores are the same thing."""
+    if tables.scored.empty:
         raise NotApplicableError("profiles: no finished run has a score")
-    threshold = np.linspace(min(0.0, scores.min()), max(scores.max(), 1e-9), GRID)
+    by_name = tables.scored.groupby(tables.scored["world"].map(tables.score_names))["score"]
+    thresholds = {name: np.linspace(min(0.0, of.min()), max(of.max(), 1e-9), GRID) for name, of in by_name}
     profiles = []
     for world, method, runs in tables.groups():
+        threshold = thresholds[tables.score_names[world]]
         above = runs["score"].to_numpy()[:, None] > threshold
         rows = resample(runs["draw"].to_numpy(), BANDS, generator(0, world, method))
         low, high = interval(weights(rows, len(runs)) @ above)
@@ -48,7 +49,7 @@ def chart(tables: Tables, data: list[Profile]) -> Chart:
         for profile in (p for p in data if p.world == world):
             marks.append(Band(profile.method, profile.threshold, profile.low, profile.high))
             marks.append(Line(profile.method, profile.threshold, profile.share))
-        x, y = Axis(f"{tables.score_name} above"), Axis("Share of runs", limits=(0.0, 1.02))
+        x, y = Axis(f"{tables.score_names[world]} above"), Axis("Share of runs", limits=(0.0, 1.02))
         panels.append(Panel(x, y, marks, world_title(tables, world)))
     caption = "Share of runs with a score above each threshold. Bands are 95 % bootstrap intervals."
     return Chart("profiles", "Performance profiles", caption, tables.methods, panels)

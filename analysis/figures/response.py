@@ -72,7 +72,8 @@ def chart(tables: Tables, data: list[Response]) -> Chart:
     panels = [_panel(tables, group) for group in groups if group]
     columns = len(worlds) if len(worlds) > 1 and all(groups) else 0
     caption = f"{tables.score_name} against each hyperparameter. A dot is a run; the line is a smoothed median."
-    return Chart("response", "Response to hyperparameters", caption, tables.methods, panels, columns=columns)
+    title, same_y = "Response to hyperparameters", tables.has_one_score
+    return Chart("response", title, caption, tables.methods, panels, columns=columns, same_y=same_y)
 
 
 def _panel(tables: Tables, responses: list[Response]) -> Panel:
@@ -81,4 +82,4 @@ def _panel(tables: Tables, responses: list[Response]) -> Panel:
     first = responses[0]
     log = is_log(np.concatenate([r.values for r in responses]))
     title = first.world if len(tables.worlds) > 1 else ""
-    return Panel(Axis(shown(first.name), log), Axis(tables.score_name), marks, title)
+    return Panel(Axis(shown(first.name), log), Axis(tables.score_names[first.world]), marks, title)

@@ -90,8 +90,9 @@ def chart(tables: Tables, data: list[Violin]) -> Chart:
         marks = [mark for violin in violins for mark in _marks(violin, methods.index(violin.method))]
         ticks = method_ticks(methods, {violin.method: len(violin.scores) for violin in violins})
         x = Axis(ticks=ticks, limits=(-0.6, len(methods) - 0.4))
-        panels.append(Panel(x, Axis(tables.score_name), marks, world_title(tables, world)))
-    return Chart("violins", f"{tables.score_name} by method", CAPTION, tables.methods, panels, KEY)
+        panels.append(Panel(x, Axis(tables.score_names[world]), marks, world_title(tables, world)))
+    title = f"{tables.score_name} by method"
+    return Chart("violins", title, CAPTION, tables.methods, panels, KEY, same_y=tables.has_one_score)
 
 
 def chart_rooms(tables: Tables, data: list[Violin]) -> Chart:

@@ -187,11 +187,12 @@ function showTip(text, x, y) {
 }
 
 const methodOf = (i) => data.methods.find((m) => m.key === runs.method[i]);
+const scoreName = (i) => data.scores[runs.world[i]];
 const valuesIn = (i) => Object.keys(runs.values).filter((name) => runs.values[name][i] !== null).map((name) => [runs.names[name], short(runs.values[name][i])]);
 
 function describe(i) {
   const head = `${methodOf(i).name}, ${runs.world[i]}, draw ${runs.draw[i]}, seed ${runs.seed[i]}`;
-  return [head, `${data.score}: ${short(runs.score[i])}`, ...valuesIn(i).map(([name, value]) => `${name}: ${value}`)].join("\n");
+  return [head, `${scoreName(i)}: ${short(runs.score[i])}`, ...valuesIn(i).map(([name, value]) => `${name}: ${value}`)].join("\n");
 }
 
 // ---- one run
@@ -210,7 +211,7 @@ let before = null;
 
 function openRun(i, from) {
   const { x, y } = curveOf(i), method = methodOf(i);
-  const facts = [["method", method.name], ["world", runs.world[i]], ["draw, seed", `${runs.draw[i]}, ${runs.seed[i]}`], [data.score, short(runs.score[i])], ["outcome", runs.outcome[i]], ["seconds", short(runs.seconds[i])], ...valuesIn(i), ...(runs.error[i] ? [["error", runs.error[i]]] : [])];
+  const facts = [["method", method.name], ["world", runs.world[i]], ["draw, seed", `${runs.draw[i]}, ${runs.seed[i]}`], [scoreName(i), short(runs.score[i])], ["outcome", runs.outcome[i]], ["seconds", short(runs.seconds[i])], ...valuesIn(i), ...(runs.error[i] ? [["error", runs.error[i]]] : [])];
   card.innerHTML = `<h3>${escaped(runs.run[i])}</h3><button type="button" class="close" aria-label="Close">×</button><div class="curve"></div><dl>${facts.map(([k, v]) => `<dt>${escaped(k)}</dt><dd>${escaped(v)}</dd>`).join("")}</dl>`;
   const axis = { log: false, ticks: [], limits: null };
   const panel = { title: "", x: { ...axis, label: "Iteration" }, y: { ...axis, label: "Return" }, marks: [{ mark: "line", series: method.key, x, y, style: "solid" }] };

@@ -26,7 +26,7 @@ def payload(tables: Tables, charts: Sequence[Chart]) -> dict[str, Any]:
         "methods": [
             {"key": name, "name": shown(name), "colour": colours(tables.methods)[name]} for name in tables.methods
         ],
-        "score": tables.score_name,
+        "scores": tables.score_names,
         "runs": _runs(tables),
         "curves": _curves(tables.curves["eval_return"]),
         "charts": [plain_chart(chart) for chart in charts],
