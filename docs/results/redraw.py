@@ -10,6 +10,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 from click.testing import CliRunner
+from ruamel.yaml import YAML
 from scipy.stats import spearmanr
 
 from analysis.claims import CLAIMS
@@ -222,6 +223,26 @@ def rooms_table() -> list[str]:
     return markdown_table([*head, "task head's loss", "explorer's loss"], rows)
 
 
+def late_table() -> list[str]:
+    """What methods earn in the last quarter of the runs that end early, greedily and while training."""
+    rows = []
+    for place in ("rooms", "ghost", "textured"):
+        if not (HERE / place / "curves.parquet").exists():
+            continue
+        spec = YAML(typ="safe").load((HERE / place / "spec.yaml").read_text())
+        last = int(spec["training"]["iterations"] * 3 / 4)
+        curves = pd.read_parquet(HERE / place / "curves.parquet")
+        for world, settings in spec["worlds"].items():
+            limit = settings["time_limit"] or 100 * settings["room_size"]
+            for method in METHODS:
+                mine = curves[(curves["world"] == world) & (curves["method"] == method) & (curves["iteration"] > last)]
+                returns = [f"{mine[name].mean():.2f}" for name in CURVES[:2]]
+                endless = f"{(mine['eval_episode_length'] >= limit).mean():.0%}"
+                rows.append([place, world, shown(method), str(mine["run"].nunique()), str(last), *returns, endless])
+    head = ["sweep", "world", "method", "runs", "after iteration", "greedy return", "return while training"]
+    return markdown_table([*head, "greedy episodes that never end"], rows)
+
+
 TABLES: dict[str, Callable[[], list[str]]] = {
     "claims": claims_table,
     "scores": scores_table,
@@ -232,6 +253,7 @@ TABLES: dict[str, Callable[[], list[str]]] = {
     "acting": acting_table,
     "rainbow": rainbow_table,
     "rooms": rooms_table,
+    "late": late_table,
 }
 
 
