@@ -124,6 +124,10 @@ def make_bonus(name: str, worlds: Worlds, members: int) -> Bonus:
         return OracleBonus(members, worlds.states)
     if len(worlds.frame_shape) != 2:
         raise UserError(f"bonus simhash: frames must have two axes, this world's have {len(worlds.frame_shape)}")
+    if not isinstance(worlds, GridWorlds) and worlds.record_dtype != np.uint8:
+        raise UserError(
+            "bonus simhash: frames must be bytes from 0 to 255 (uint8); wrap the environment so that they are"
+        )
     if isinstance(worlds, GridWorlds) and not worlds.world.ghosts:
         return StateSimHashBonus(members, worlds.world)
     return SimHashBonus(members, worlds.frames)

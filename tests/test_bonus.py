@@ -3,6 +3,7 @@
 import itertools
 import math
 
+import gymnasium
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -120,6 +121,7 @@ def test_the_projection_is_gaussian_and_fixed():
 
 
 def test_states_of_a_textured_world_mostly_have_codes_of_their_own():
+    """So counting codes is nearly counting states; docs/deviations.md says so."""
     frames = textured_frames()
     codes = {simhash(frame) for frame in frames}
     assert all(len(code) == 32 for code in codes)
@@ -218,6 +220,24 @@ def test_mean_bonus_is_the_mean_over_the_iterations_steps():
         states = [int(step.before[p, 0]) for step in watch.steps]
         bonuses = [1 / math.sqrt(states[: i + 1].count(state)) for i, state in enumerate(states)]
         assert row["mean_bonus"] == pytest.approx(sum(bonuses) / len(bonuses), rel=1e-5)
+
+
+class Shades(gymnasium.Env):
+    """Frames of fractions, which as bytes would all be the same."""
+
+    action_space = gymnasium.spaces.Discrete(2)
+    observation_space = gymnasium.spaces.Box(0.0, 1.0, (8, 8), np.float32)
+
+    def reset(self, *, seed=None, options=None):
+        super().reset(seed=seed)
+        return self.observation_space.sample(), {}
+
+
+def test_frames_that_are_no_bytes_are_not_hashed(monkeypatch):
+    spec = gymnasium.envs.registration.EnvSpec("Shades-v0", entry_point=Shades)
+    monkeypatch.setitem(gymnasium.registry, "Shades-v0", spec)
+    with pytest.raises(UserError, match="uint8"):
+        TorchEngine([Case("mulex", GymWorldConfig(id="Shades-v0"), "simhash").run()])
 
 
 @pytest.mark.parametrize(("bonus", "why"), [("oracle", "cannot be counted"), ("simhash", "two axes")])
