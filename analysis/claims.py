@@ -1,7 +1,7 @@
 """The paper's claims, each measured on the sweep that its experiment is named after."""
 
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import pandas as pd
@@ -10,6 +10,7 @@ from analysis.columns import HEAD_RETURN
 from analysis.evidence import (
     FALL,
     RISE,
+    TURN,
     Evidence,
     Sample,
     difference,
@@ -82,7 +83,8 @@ def findings(sweeps: Sweeps) -> Iterator[Finding]:
             if experiment_of(name) == claim.experiment and (worlds := claim.worlds(whole)):
                 tables = whole.only(worlds)
                 if evidence := claim.measure(tables, sweeps):
-                    yield Finding(name, claim, evidence, _runs(tables), tables.iterations)
+                    judged = [replace(one, may_yet=one.may_yet or _may_yet(tables, TURN)) for one in evidence]
+                    yield Finding(name, claim, judged, _runs(tables), tables.iterations)
 
 
 def _runs(tables: Tables) -> str:
@@ -96,7 +98,7 @@ def _size(runs: int, draws: int, seeds: int) -> str:
 
 
 def _may_yet(tables: Tables, move: str) -> str:
-    """How a number would move in longer runs, where those at hand are shorter than the paper's."""
+    """How a number may move in longer runs, where those at hand are shorter than the paper's."""
     return move if tables.iterations < ITERATIONS else ""
 
 

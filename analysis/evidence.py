@@ -17,7 +17,7 @@ Measure = Callable[[np.ndarray], np.ndarray]
 FEWEST = 5
 """Draws below which a percentile interval is narrower than what is known, so nothing is said from it."""
 
-RISE, FALL = "rise", "fall"
+RISE, FALL, TURN = "rise", "fall", "turn"
 REPRODUCED, NOT_REPRODUCED, TOO_FEW = "reproduced", "not reproduced", "not enough runs"
 
 
@@ -25,7 +25,8 @@ REPRODUCED, NOT_REPRODUCED, TOO_FEW = "reproduced", "not reproduced", "not enoug
 class Evidence:
     """One number behind a claim, which is right if the number is above (or below) the boundary.
 
-    In runs that end early some numbers may yet rise, or fall, and then say nothing from the side they would leave.
+    In runs that end early some numbers may yet rise, or fall, and then say nothing from the side they would leave;
+    others may turn, and say nothing at all.
     """
 
     what: str
@@ -42,7 +43,7 @@ class Evidence:
         if self.draws < FEWEST or math.isnan(low) or math.isnan(high):
             return TOO_FEW
         is_above, is_below = low > self.boundary, high < self.boundary
-        if (is_above and self.may_yet != FALL) or (is_below and self.may_yet != RISE):
+        if (is_above and self.may_yet in ("", RISE)) or (is_below and self.may_yet in ("", FALL)):
             return REPRODUCED if is_above == self.above else NOT_REPRODUCED
         return TOO_FEW
 

@@ -243,6 +243,22 @@ def late_table() -> list[str]:
     return markdown_table([*head, "greedy episodes that never end"], rows)
 
 
+def lengths_table() -> list[str]:
+    """How often a MuleX draw is ahead of another method's, by the AUC of the first iterations alone."""
+    rows = []
+    for place, world, draws in (("main", "w5", 24), ("rooms", "w5", 8), ("rooms", "w10", 8), ("ghost", "ghost", 5)):
+        curves = pd.read_parquet(HERE / place / "curves.parquet")
+        curves = curves[(curves["world"] == world) & (curves["draw"] < draws)]
+        for iterations in (200, 400, 800):
+            if iterations <= curves["iteration"].max():
+                first = curves[curves["iteration"] <= iterations]
+                scores = first.groupby(["method", "draw"])["normalised_return"].mean().unstack("method")
+                mine, others = scores["mulex"].to_numpy(), [scores[name].to_numpy() for name in METHODS[:2]]
+                ahead = [(mine[:, None] > other).mean() + (mine[:, None] == other).mean() / 2 for other in others]
+                rows.append([place, world, str(draws), str(iterations), *[f"{share:.2f}" for share in ahead]])
+    return markdown_table(["sweep", "world", "draws", "first iterations", "of ε-greedy", "of Additive"], rows)
+
+
 TABLES: dict[str, Callable[[], list[str]]] = {
     "claims": claims_table,
     "scores": scores_table,
@@ -254,6 +270,7 @@ TABLES: dict[str, Callable[[], list[str]]] = {
     "rainbow": rainbow_table,
     "rooms": rooms_table,
     "late": late_table,
+    "lengths": lengths_table,
 }
 
 
