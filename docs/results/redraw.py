@@ -246,16 +246,22 @@ def late_table() -> list[str]:
 def lengths_table() -> list[str]:
     """How often a MuleX draw is ahead of another method's, by the AUC of the first iterations alone."""
     rows = []
-    for place, world, draws in (("main", "w5", 24), ("rooms", "w5", 8), ("rooms", "w10", 8), ("ghost", "ghost", 5)):
+    for place, world in (
+        ("main", "w5"),
+        ("rooms", "w5"),
+        ("rooms", "w10"),
+        ("ghost", "ghost"),
+        ("textured", "textured"),
+    ):
         curves = pd.read_parquet(HERE / place / "curves.parquet")
-        curves = curves[(curves["world"] == world) & (curves["draw"] < draws)]
-        for iterations in (200, 400, 800):
+        curves = curves[curves["world"] == world]
+        for iterations in (200, 300, 400, 800):
             if iterations <= curves["iteration"].max():
                 first = curves[curves["iteration"] <= iterations]
                 scores = first.groupby(["method", "draw"])["normalised_return"].mean().unstack("method")
                 mine, others = scores["mulex"].to_numpy(), [scores[name].to_numpy() for name in METHODS[:2]]
                 ahead = [(mine[:, None] > other).mean() + (mine[:, None] == other).mean() / 2 for other in others]
-                rows.append([place, world, str(draws), str(iterations), *[f"{share:.2f}" for share in ahead]])
+                rows.append([place, world, str(len(mine)), str(iterations), *[f"{share:.2f}" for share in ahead]])
     return markdown_table(["sweep", "world", "draws", "first iterations", "of ε-greedy", "of Additive"], rows)
 
 
