@@ -68,7 +68,7 @@ GRID_TO_GYM = "{map: 'montezuminha', room_size: 5, hard: false, ghosts: ... -> {
     [
         (["name=b", "execution.device=cuda", "execution.keep_policies=true"], []),
         (["search.draws=30", "search.seeds=5"], ["search.draws: 20 -> 30", "search.seeds: 3 -> 5"]),
-        (["worlds.w9={}"], ["worlds.w9: new"]),
+        (["worlds.w9={room_size: 9}"], ["worlds.w9: new"]),
         (["methods.epsilon_greedy={}"], ["methods.epsilon_greedy: new"]),
         # written in another way, the same in effect
         (["training.hidden=64", "methods.mulex.epsilon=0.01", "worlds.w5.hard=false"], []),
