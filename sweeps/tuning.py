@@ -147,20 +147,20 @@ def fit(packs: Packs, spec: Spec, logs: str, stops: Callable[[], bool]) -> Fitte
         fitted.failed = {str(r.config["name"]): what_happened(r.error) for r in ended if r.config and r.error}
         if fitted.storage_error is None and not stops():
             stopped = [r.config for r in ended if r.config and not r.error and not (r.metrics or {}).get("finished")]
-            fitted.failed |= _close(stopped)
+            _close(stopped)
     return fitted
 
 
-def _close(stopped: list[dict[str, Any]]) -> dict[str, str]:
-    """Workers like those that trained them close packs that a scheduler stopped; gives what failed, and why."""
+def _close(stopped: list[dict[str, Any]]) -> None:
+    """Workers like those that trained them close packs that a scheduler stopped; if one cannot, its snapshot stays."""
     closing = {config["name"]: _worker_like(config).remote(config) for config in stopped}
-    failed = {}
     for name, done in closing.items():
         try:
             ray.get(done)
         except RayError as error:
-            failed[name] = what_happened(error)
-    return failed
+            print(
+                f"pack {name}: stopped, and not closed: {what_happened(error)}; the next launch takes it up", flush=True
+            )
 
 
 def _worker_like(config: dict[str, Any]) -> Any:
