@@ -2,11 +2,11 @@
 PYTHON ?= python3
 BIN := .venv/bin
 
-.PHONY: install check test test-slurm test-native-san sweep results bench bench-peers chaos pictures clean
+.PHONY: install check test test-slurm test-native-san sweep results coverage bench bench-peers scale chaos pictures clean
 
 install: .venv/installed
 
-.venv/installed: pyproject.toml constraints.txt setup.py $(wildcard mulex/native/*)
+.venv/installed: pyproject.toml constraints.txt setup.py $(foreach kind,cpp hpp inc,$(wildcard mulex/learners/dqn/native/*.$(kind)))
 	test -x $(BIN)/python || $(PYTHON) -m venv .venv
 	$(BIN)/pip install --quiet --constraint constraints.txt --editable '.[dev]'
 	touch $@
@@ -16,6 +16,7 @@ check: install
 	$(BIN)/ruff check .
 	$(BIN)/mypy
 	$(BIN)/lint-imports --no-cache
+	$(BIN)/python -m tests.support.page_format --check
 
 test: check
 	$(BIN)/pytest -n 2 --dist loadgroup
@@ -25,10 +26,10 @@ SANITIZED := build/sanitized
 test-native-san: install
 	rm -rf $(SANITIZED) && mkdir -p $(SANITIZED)
 	cp -r mulex sweeps analysis cluster tests setup.py pyproject.toml README.md $(SANITIZED)
-	rm -f $(SANITIZED)/mulex/*.so
+	rm -f $(SANITIZED)/mulex/learners/dqn/native/*.so
 	cd $(SANITIZED) && MULEX_SANITIZE=1 $(CURDIR)/$(BIN)/python setup.py -q build_ext --inplace
 	cd $(SANITIZED) && LD_PRELOAD="$$(g++ -print-file-name=libasan.so) $$(g++ -print-file-name=libubsan.so)" \
-		ASAN_OPTIONS=detect_leaks=0 $(CURDIR)/$(BIN)/python -m pytest -n 2 -p no:cacheprovider tests/test_native*.py
+		ASAN_OPTIONS=detect_leaks=0 $(CURDIR)/$(BIN)/python -m pytest -n 2 -p no:cacheprovider tests/mulex/dqn/test_native*.py
 
 test-slurm: install
 	command -v slurmctld >/dev/null || (apt-get update && apt-get install --yes slurm-wlm munge)
@@ -43,11 +44,19 @@ sweep: install
 results: install
 	$(BIN)/python docs/results/redraw.py
 
+# How often the intervals hold, by simulation: the table in docs/statistics.md.
+coverage: install
+	$(BIN)/python -m tests.bench.coverage_of_intervals
+
 chaos: install
 	$(BIN)/python -m tests.chaos $(or $(N),100)
 
 bench: install
 	$(BIN)/python -m tests.bench
+
+# What sweeps of 2,000, 20,000 and 200,000 runs cost: the tables in docs/scale.md.
+scale: install
+	$(BIN)/python -m tests.scale
 
 .venv/peers: .venv/installed
 	$(BIN)/pip install --quiet --constraint constraints.txt --editable '.[peers]'
@@ -57,12 +66,12 @@ bench-peers: .venv/peers
 	$(BIN)/python -m tests.bench.peers
 
 pictures: install
-	$(BIN)/mulex play --map docs/pictures/montezuminha.png
-	$(BIN)/mulex play --map docs/pictures/hard.png --hard
-	$(BIN)/mulex play --map docs/pictures/ghost.png --room-size 10 --ghosts 1
-	$(BIN)/mulex play --map docs/pictures/textured.png --textured
+	$(BIN)/mulex play --map-picture docs/pictures/montezuminha.png
+	$(BIN)/mulex play --map-picture docs/pictures/hard.png --hard
+	$(BIN)/mulex play --map-picture docs/pictures/ghost.png --room-size 10 --ghosts 1
+	$(BIN)/mulex play --map-picture docs/pictures/textured.png --textured
 	$(BIN)/mulex play --policy optimal --gif docs/pictures/optimal.gif
-	$(BIN)/python -m tests.analysis_tables
+	$(BIN)/python -m tests.support.analysis_tables
 
 clean:
 	rm -rf .venv build *.egg-info

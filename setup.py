@@ -8,10 +8,11 @@ from pybind11.setup_helpers import Pybind11Extension
 from setuptools import setup
 from setuptools.command.build_ext import build_ext
 
-FOLDER = "mulex/native"
+FOLDER = "mulex/learners/dqn/native"
 INSTRUCTIONS = {"avx2.cpp": ["-mavx2", "-mfma"], "avx512.cpp": ["-mavx512f", "-mavx2", "-mfma"]}
 ON_X86 = platform.machine() in ("x86_64", "AMD64")
-SOURCES = ["module.cpp", "plain.cpp", *(INSTRUCTIONS if ON_X86 else [])]
+SOURCES = ["module.cpp", "rules.cpp", "plain.cpp", *(INSTRUCTIONS if ON_X86 else [])]
+ROUNDED = {"rules.cpp": ["-ffp-contract=off"]}  # every operation is rounded, as in NumPy
 SANITIZED = ["-fsanitize=address,undefined", "-fno-sanitize-recover=undefined", "-fno-omit-frame-pointer", "-g", "-O1"]
 
 
@@ -22,7 +23,7 @@ class BuildEachFileItsWay(build_ext):
         compile_one = self.compiler._compile
 
         def compile_with_instructions(obj, src, ext_name, cc_args, extra, pp_opts):
-            own = INSTRUCTIONS.get(Path(src).name, [])
+            own = (INSTRUCTIONS | ROUNDED).get(Path(src).name, [])
             return compile_one(obj, src, ext_name, cc_args, [*extra, *own], pp_opts)
 
         self.compiler._compile = compile_with_instructions
@@ -39,13 +40,13 @@ def native() -> Pybind11Extension:
         INSTRUCTIONS["avx512.cpp"] = INSTRUCTIONS["avx2.cpp"]
         macros.append(("MULEX_WIDE_ON_AVX2", "1"))
     return Pybind11Extension(
-        "mulex._native",
+        "mulex.learners.dqn.native._native",
         [f"{FOLDER}/{name}" for name in SOURCES],
         cxx_std=17,
         define_macros=macros,
         extra_compile_args=["-O3", "-Wall", "-Wextra", "-Wno-maybe-uninitialized", *sanitized],
         extra_link_args=sanitized,
-        depends=sorted(str(path) for path in Path(FOLDER).iterdir()),
+        depends=sorted(str(path) for path in Path(FOLDER).iterdir() if path.suffix in (".cpp", ".hpp", ".inc")),
         optional=True,
     )
 

@@ -1,4 +1,6 @@
-"""The two-level bootstrap: draws with replacement, then seeds with replacement within each draw that came up.
+"""The bootstrap: draws are resampled with replacement, each with all its seeds; and the interval that all numbers have.
+
+docs/statistics.md has the simulation by which both were chosen.
 
 Letters: R runs, D draws, S the most seeds of a draw, B replicates.
 """
@@ -7,17 +9,19 @@ import zlib
 
 import numpy as np
 
+from sweeps.search.intervals import LEVEL, expanded
+
 REPLICATES = 2000
-LEVEL = 0.95
+__all__ = ["LEVEL", "REPLICATES", "by_draw", "expanded", "generator", "interval", "resample", "take", "weights"]
 
 
 def generator(seed: int, *names: str) -> np.random.Generator:
-    """A stream of its own for each name, so that one method's interval does not depend on which others there are."""
+    """Return a generator of its own for these names, so that a method's interval does not depend on other methods."""
     return np.random.default_rng([seed, *[zlib.crc32(name.encode()) for name in names]])
 
 
 def by_draw(draws: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Row numbers of the runs of each draw (D, S), padded with -1, and how many each draw has (D,)."""
+    """Return the rows of the runs of each draw (D, S), padded with -1, and how many runs each draw has (D,)."""
     _, code, seeds = np.unique(draws, return_inverse=True, return_counts=True)
     order = np.argsort(code, kind="stable")
     within = np.arange(len(code)) - np.repeat(np.cumsum(seeds) - seeds, seeds)
@@ -27,22 +31,21 @@ def by_draw(draws: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
 
 
 def resample(draws: np.ndarray, replicates: int, rng: np.random.Generator) -> np.ndarray:
-    """Row numbers of resampled runs (B, D, S), -1 where a draw has fewer than S seeds."""
-    table, seeds = by_draw(draws)
-    d, s = table.shape
-    picked = rng.integers(0, d, size=(replicates, d))
-    seed = np.floor(rng.random((replicates, d, s)) * seeds[picked][..., None]).astype(np.intp)
-    rows = table[picked[..., None], seed]
-    return np.where(np.arange(s) < seeds[picked][..., None], rows, -1)
+    """Return the rows of the runs of resampled draws (B, D, S), -1 where a draw has fewer than S seeds.
+
+    Seeds are not resampled: the spread of the draws' runs contains that of their seeds already.
+    """
+    table, _ = by_draw(draws)
+    return np.asarray(table[rng.integers(0, len(table), size=(replicates, len(table)))])
 
 
 def take(values: np.ndarray, rows: np.ndarray) -> np.ndarray:
-    """The values at these rows, not a number where the row is -1."""
+    """Return the values at these rows, NaN where the row is -1."""
     return np.where(rows >= 0, values[rows], np.nan)
 
 
 def weights(rows: np.ndarray, runs: int) -> np.ndarray:
-    """How much of a replicate each run makes up (B, R); each row adds up to 1."""
+    """Return the share of each run in each replicate (B, R); each row sums to 1."""
     flat = rows.reshape(len(rows), -1)
     replicate = np.repeat(np.arange(len(rows)), flat.shape[1]).reshape(flat.shape)
     known = flat >= 0
@@ -50,7 +53,16 @@ def weights(rows: np.ndarray, runs: int) -> np.ndarray:
     return counts / counts.sum(axis=1, keepdims=True)
 
 
-def interval(samples: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """The 95 % percentile interval over the first axis."""
-    low, high = np.quantile(samples, [(1 - LEVEL) / 2, (1 + LEVEL) / 2], axis=0)
+def interval(samples: np.ndarray, draws: int, whole: bool = False) -> tuple[np.ndarray, np.ndarray]:
+    """Return the 95 % interval of what was measured on so many draws; one draw has none, and both ends are NaN.
+
+    Args:
+        samples: The values of the bootstrap's replicates (B, ...).
+        draws: How many draws there are; of two methods, of the one that has fewer.
+        whole: Whether the ends must be values of the samples, which may then be infinite.
+    """
+    if draws < 2:
+        unknown = np.full(samples.shape[1:], np.nan)
+        return unknown, unknown
+    low, high = np.quantile(samples, expanded(draws), axis=0, method="inverted_cdf" if whole else "linear")
     return low, high

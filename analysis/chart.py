@@ -1,4 +1,4 @@
-"""A figure as data: panels of marks, which the paper's pictures and the report's pages both are drawn from."""
+"""A figure as data: panels of marks. The renderer makes pictures of them, the report's script draws them in a page."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -8,14 +8,14 @@ import numpy as np
 
 @dataclass(frozen=True)
 class Axis:
-    """What an axis shows; ticks are given where they are not plain numbers."""
+    """An axis: its label, its scale, and its ticks where they are not plain numbers."""
 
     label: str = ""
     log: bool = False
     ticks: Sequence[tuple[float, str]] = ()
     limits: tuple[float, float] | None = None
     whole: bool = False
-    """Only whole numbers make sense as ticks."""
+    """Whether only whole numbers make sense as ticks."""
 
 
 @dataclass(frozen=True)
@@ -30,7 +30,7 @@ class Line:
 
 @dataclass(frozen=True)
 class Band:
-    """What lies between two curves."""
+    """The area between two curves."""
 
     series: str
     x: np.ndarray
@@ -40,7 +40,7 @@ class Band:
 
 @dataclass(frozen=True)
 class Shape:
-    """A closed outline, filled."""
+    """A filled outline."""
 
     series: str
     x: np.ndarray
@@ -49,9 +49,9 @@ class Shape:
 
 @dataclass(frozen=True)
 class Points:
-    """Places in a panel; `runs` are row numbers of `runs`, for those that stand for one run each.
+    """Points of a series; where each stands for one run, `runs` are their rows in the table of runs.
 
-    The kind is dot, best, median, worst or ring; quiet ones are drawn in the report only.
+    The kind is dot, best, median, worst or ring. Quiet points are drawn in the report only.
     """
 
     series: str
@@ -64,7 +64,7 @@ class Points:
 
 @dataclass(frozen=True)
 class Bars:
-    """Lying bars that begin at zero, with their thickness."""
+    """Horizontal bars that begin at zero."""
 
     series: str
     position: np.ndarray
@@ -74,13 +74,22 @@ class Bars:
 
 @dataclass(frozen=True)
 class Cells:
-    """A heat map; `lost` is the share of a cell's runs that have no value, 1 where none has."""
+    """The cells of a heat map; `lost` is the share of a cell's runs that have no value, 1 where none has one."""
 
     series: str
     row: np.ndarray
     column: np.ndarray
     value: np.ndarray
     lost: np.ndarray
+
+
+@dataclass(frozen=True)
+class Span:
+    """A straight line between two points, such as an interval."""
+
+    series: str
+    x: np.ndarray
+    y: np.ndarray
 
 
 @dataclass(frozen=True)
@@ -92,12 +101,12 @@ class Rule:
     slope: float = 0.0
 
 
-Mark = Line | Band | Shape | Points | Bars | Cells | Rule
+Mark = Line | Band | Shape | Points | Bars | Cells | Span | Rule
 
 
 @dataclass(frozen=True)
 class Panel:
-    """One pair of axes and what is in it."""
+    """One pair of axes and the marks in it."""
 
     x: Axis
     y: Axis
@@ -106,25 +115,38 @@ class Panel:
 
 
 @dataclass(frozen=True)
+class Series:
+    """What has a colour and an entry in the legend: usually a method."""
+
+    key: str
+    name: str
+    colour: str
+
+
+@dataclass(frozen=True)
 class Chart:
-    """A whole figure. `series` are all that may have a colour; `key` says what styles and kinds of marks mean."""
+    """A whole figure. `series` are all that may have marks; `key` says what styles and kinds of marks mean."""
 
     name: str
     title: str
     caption: str
-    series: Sequence[str]
+    series: Sequence[Series]
     panels: Sequence[Panel]
     key: Sequence[tuple[str, str]] = field(default_factory=tuple)
     scale: str = ""
-    """What the colours of a heat map measure."""
+    """The quantity that the colours of a heat map show."""
     columns: int = 0
     """How many panels belong beside each other; 0 leaves it to the size."""
     note: str = ""
-    """What the picture itself must say."""
+    """A remark that is printed on the picture itself."""
     same_y: bool = True
-    """Whether the panels' y axes are one and the same."""
+    """Whether all panels have one y axis in common."""
 
-    def shown(self) -> list[str]:
-        """The series that have marks."""
-        there = {mark.series for panel in self.panels for mark in panel.marks if not isinstance(mark, Rule)}
-        return [series for series in self.series if series in there]
+    def shown(self) -> list[Series]:
+        """Return the series that have marks."""
+        keys = {mark.series for panel in self.panels for mark in panel.marks if not isinstance(mark, Rule)}
+        return [series for series in self.series if series.key in keys]
+
+    def colours(self) -> dict[str, str]:
+        """Return the colour of each series by its key."""
+        return {series.key: series.colour for series in self.series}

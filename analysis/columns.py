@@ -1,15 +1,15 @@
-"""The columns that the analysis needs of the two tables, and what it does with those it finds."""
+"""The columns of the two tables: which ones the analysis needs, and which ones are hyperparameters."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection
+from typing import Any
 
 import pandas as pd
 import pyarrow as pa
 from pyarrow import types
 
 from analysis.errors import AnalysisError
-
-SCHEMA_VERSION = 1
-"""The newest version of the tables that is understood here."""
+from mulex.store.schema import HYPERPARAMETERS, RUNS, SCHEMA_VERSION
+from mulex.store.score import SCORE_NAME, SCORE_VALUE
 
 NEEDED = {
     "run": "text",
@@ -20,27 +20,17 @@ NEEDED = {
     "normalised_auc": "number",
     "status": "text",
 }
-OPTIONAL = {
-    "sweep": "text",
-    "auc": "number",
-    "final_return": "number",
-    "best_return": "number",
-    "iterations_to_ideal": "number",
-    "iterations": "number",
-    "env_steps": "number",
-    "updates": "number",
-    "seconds": "number",
-    "engine": "text",
-    "error": "text",
-    "started_at": "moment",
-    "finished_at": "moment",
-    "host": "text",
-    "package_version": "text",
-    "git_commit": "text",
-    "spec_hash": "text",
-    "schema_version": "number",
-}
-"""Null where an older table does not have them. Every other column of numbers is a hyperparameter."""
+
+
+def _kind(column: pa.DataType) -> str:
+    if types.is_timestamp(column):
+        return "moment"
+    return "text" if types.is_string(column) else "number"
+
+
+OPTIONAL = {field.name: _kind(field.type) for field in RUNS if field.name not in (*NEEDED, *HYPERPARAMETERS)}
+OPTIONAL |= {SCORE_VALUE: "number", SCORE_NAME: "text"}
+"""The other columns of the schema, null where an older table lacks them. Any further column is a hyperparameter."""
 
 CURVES_NEEDED = {"run": "text", "iteration": "whole", "eval_return": "number", "normalised_return": "number"}
 HEAD_RETURN = "eval_return_"
@@ -67,7 +57,7 @@ FITS: dict[str, Callable[[pa.DataType], bool]] = {
 
 
 def check_columns(schema: pa.Schema, needed: dict[str, str], optional: dict[str, str], where: str) -> None:
-    """Refuse a table that lacks a needed column or has one of another type."""
+    """Raise AnalysisError for a table that lacks a needed column or has a column of another type."""
     missing = [name for name in needed if name not in schema.names]
     if missing:
         raise AnalysisError(
@@ -79,7 +69,7 @@ def check_columns(schema: pa.Schema, needed: dict[str, str], optional: dict[str,
 
 
 def check_version(runs: pd.DataFrame, where: str) -> None:
-    """Refuse tables of a later program; earlier ones load."""
+    """Raise AnalysisError for tables of a later version of this program; those of earlier versions load."""
     newest = pd.to_numeric(runs["schema_version"]).max()
     if newest > SCHEMA_VERSION:
         raise AnalysisError(
@@ -87,12 +77,32 @@ def check_version(runs: pd.DataFrame, where: str) -> None:
         )
 
 
-def hyperparameters(runs: pd.DataFrame) -> list[str]:
-    """The columns that are hyperparameters and have a value in some run."""
-    others = [name for name in runs.columns if name not in NEEDED and name not in OPTIONAL]
-    return [name for name in others if pd.api.types.is_numeric_dtype(runs[name]) and runs[name].notna().any()]
+def hyperparameters(runs: pd.DataFrame, named: Collection[str] | None = None) -> list[str]:
+    """The columns that are hyperparameters and have a value in some run.
+
+    `named` are those that the spec has. Without a spec they are the numeric columns that are nothing else.
+    """
+    others = [name for name in runs.columns if name not in NEEDED and name not in OPTIONAL and runs[name].notna().any()]
+    if named is not None:
+        return [name for name in others if name in named]
+    return [name for name in others if pd.api.types.is_numeric_dtype(runs[name])]
 
 
-def varied(runs: pd.DataFrame) -> list[str]:
-    """The hyperparameters with more than one value among these runs."""
-    return [name for name in hyperparameters(runs) if runs[name].nunique() > 1]
+def varied(runs: pd.DataFrame, names: Collection[str]) -> list[str]:
+    """Those of the named hyperparameters that have more than one value among these runs."""
+    return [name for name in names if runs[name].nunique() > 1]
+
+
+def is_category(values: pd.Series) -> bool:
+    """Whether the values of a hyperparameter are texts or booleans, some of which may be null."""
+    return bool(pd.api.types.is_bool_dtype(values) or not pd.api.types.is_numeric_dtype(values))
+
+
+def categories(values: pd.Series) -> list[str]:
+    """The different values of texts or booleans, as they are written in a spec, in a fixed order."""
+    return sorted({category_name(value) for value in values.dropna()})
+
+
+def category_name(value: Any) -> str:
+    """A text as it is; a boolean as a spec has it."""
+    return value if isinstance(value, str) else str(bool(value)).lower()

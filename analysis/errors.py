@@ -1,11 +1,11 @@
-"""What a user can get wrong when looking at results."""
+"""The mistakes that a user can make when looking at results."""
+
+from mulex.errors import UserError
 
 
-class AnalysisError(Exception):
-    """A mistake in what was given: the message says what, where, and what to do instead."""
-
-    exit_code = 2
+class AnalysisError(UserError):
+    """Tables, options or paths that cannot be used: the message says what, where, and what to do instead."""
 
 
 class NotApplicableError(AnalysisError):
-    """A figure that these tables have nothing for; `--figure all` goes on without it and says why."""
+    """A figure that has no data in these tables; `--figure all` goes on without it and says why."""

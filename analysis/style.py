@@ -1,8 +1,8 @@
-"""How every figure looks: colours, names, sizes."""
+"""How every figure looks: colours, sizes and matplotlib's settings."""
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 COLOURS = {
@@ -16,36 +16,27 @@ OTHERS = ("#D55E00", "#56B4E9", "#000000", "#8C6D00", "#7A5195", "#7F7F7F")
 
 INK, FAINT, LOST = "#222222", "#8A8A8A", "#C8C8C8"
 HEAT = "cividis_r"
-NAMES = {
-    "epsilon_greedy": "ε-greedy",
-    "additive": "Additive",
-    "mulex": "MuleX",
-    "two_task_heads": "Two task heads",
-    "learning_rate": "learning rate",
-    "beta": "β",
-    "epsilon": "ε",
-    "gamma_steps": "\u03b3 steps",
-    "p_task": "p task",
-    "p_1": "p₁",
-    "first": "first head",
-    "second": "second head",
-}
 
 
-def colours(series: Sequence[str]) -> dict[str, str]:
-    """A colour for each: always the same for the methods of the paper, the others in their order."""
-    others = [name for name in series if name not in COLOURS]
-    return {**COLOURS, **{name: OTHERS[i % len(OTHERS)] for i, name in enumerate(others)}}
-
-
-def shown(name: str) -> str:
-    """A method or hyperparameter as people write it."""
-    return NAMES.get(name, name.replace("_", " "))
+def palette(keys: Sequence[str]) -> dict[str, str]:
+    """Return a colour for each key: the paper's methods always have the same one, the others take theirs in order."""
+    others = [key for key in keys if key not in COLOURS]
+    return {**COLOURS, **{key: OTHERS[i % len(OTHERS)] for i, key in enumerate(others)}}
 
 
 @dataclass(frozen=True)
 class Size:
-    """A place that figures are made for: inches across, letters in points, how many panels beside each other."""
+    """The measures of a figure.
+
+    Attributes:
+        width: Inches across.
+        single: Inches across where the figure has one panel.
+        letters: Font size in points.
+        across: How many panels fit beside each other.
+        dot: Area of a marker in square points.
+        dpi: Pixels per inch of a bitmap.
+        height: Inches from top to bottom; None leaves it to the number of panels.
+    """
 
     width: float
     single: float
@@ -53,23 +44,32 @@ class Size:
     across: int
     dot: float
     dpi: int
+    height: float | None = None
 
     def columns(self, panels: int, wanted: int = 0) -> int:
-        """As even a grid as fits, or as many as are wanted if that is no more than one too many."""
+        """Return the columns of the most even grid that fits, or `wanted`, if at most one more than fit."""
         if 0 < wanted <= self.across + 1:
             return wanted
         rows = math.ceil(panels / self.across)
         return math.ceil(panels / rows)
 
 
+NARROW = 5.0
+"""Inches below which a figure has the letters of a paper's column."""
 SIZES = {
     "column": Size(width=3.4, single=3.4, letters=7, across=2, dot=3, dpi=300),
     "screen": Size(width=10.5, single=7.0, letters=11, across=3, dot=9, dpi=110),
 }
 
 
+def custom_size(width: float, height: float) -> Size:
+    """Return a size of so many inches; one as narrow as a paper's column has a column's letters."""
+    usual = SIZES["column"] if width < NARROW else SIZES["screen"]
+    return replace(usual, width=width, single=width, height=height)
+
+
 def settings(size: Size) -> Any:
-    """Matplotlib's settings."""
+    """Return matplotlib's settings for figures of this size."""
     return {
         "font.size": size.letters,
         "axes.titlesize": size.letters,

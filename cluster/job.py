@@ -9,21 +9,23 @@ from pathlib import Path
 from secrets import token_hex
 from typing import Any
 
-from mulex.provenance import COMMIT, git_commit
-from sweeps.commands.validate import summary
+from mulex.learners.shipping import copy_code
+from mulex.store.layout import SPEC
+from mulex.store.provenance import COMMIT, git_commit
 from sweeps.spec import Spec, write_yaml
+from sweeps.spec.summary import summary
 
+CODE = "learner-code"
 PACKAGES = ("mulex", "sweeps", "analysis", "cluster")
-SPEC = "spec.yaml"
 ENVIRONMENT = {
     "PYTHONUNBUFFERED": "1",
     "COLUMNS": "120",
-    "RAY_JOB_STOP_WAIT_TIME_S": "60",  # `ray job stop` gives packs the time to leave snapshots; Ray's own is 3 s
+    "RAY_JOB_STOP_WAIT_TIME_S": "60",  # `ray job stop` gives packs the time to leave checkpoints; Ray's default is 3 s
 }
 
 
 def job_request(spec: Spec, storage: str, folder: Path, with_code: bool) -> dict[str, Any]:
-    """What Ray's `submit_job` takes; the job's files are in `folder`."""
+    """Make the arguments of Ray's `submit_job`; the job's files are in `folder`."""
     copied = {COMMIT: git_commit() or ""} if with_code else {}
     return {
         "entrypoint": f"python -m cluster.cli sweep {SPEC} --out {shlex.quote(storage)} --address auto",
@@ -34,13 +36,13 @@ def job_request(spec: Spec, storage: str, folder: Path, with_code: bool) -> dict
 
 
 def metadata(spec: Spec, storage: str) -> dict[str, str]:
-    """What the dashboard and `ray job list` show of it; Ray keeps strings only."""
-    packs = len(spec.methods) * len(spec.worlds) * math.ceil(spec.search.draws / spec.execution.draws_per_pack)
+    """Make what the dashboard and `ray job list` show of a job; Ray keeps strings only."""
+    packs = sum(math.ceil(spec.draws(method) / spec.execution.draws_per_pack) for method in spec.methods)
     return {
-        "job_name": summary(spec),  # what the dashboard's list of jobs calls it
+        "job_name": summary(spec),  # its title in the dashboard's list of jobs
         "sweep": spec.name,
         "runs": str(spec.run_count),
-        "packs": str(packs),
+        "packs": str(packs * len(spec.worlds)),
         "methods": ", ".join(spec.methods),
         "worlds": ", ".join(spec.worlds),
         "draws": str(spec.search.draws),
@@ -54,8 +56,12 @@ def metadata(spec: Spec, storage: str) -> dict[str, str]:
 
 
 def fill(folder: Path, spec: Spec, with_code: bool) -> None:
-    """Put the job's files there: the spec with nothing left to defaults, and this package's own code if wanted."""
-    (folder / SPEC).write_text(write_yaml(spec.resolved()), encoding="utf-8")
+    """Put a job's files into a folder: the spec with nothing left to defaults, the user's code, and ours if wanted."""
+    plain = spec.resolved()
+    if spec.execution.code:
+        copy_code(spec.execution.code, folder / CODE)
+        plain["execution"]["code"] = CODE  # a job is run in its own folder
+    (folder / SPEC).write_text(write_yaml(plain), encoding="utf-8")
     if not with_code:
         return
     here = Path(__file__).parents[1]

@@ -1,4 +1,4 @@
-"""Talk to the head of a Ray cluster about jobs; what goes wrong is said in a line."""
+"""Submit jobs to the head of a Ray cluster and follow them; every error is one line."""
 
 import asyncio
 import logging
@@ -12,8 +12,8 @@ from urllib.parse import urlsplit
 import click
 
 from mulex.errors import UserError
-from sweeps.joining import PATIENCE
-from sweeps.ray_token import REFUSED, use_token
+from sweeps.execution.cluster import PATIENCE
+from sweeps.execution.token import REFUSED, use_token
 
 PORTS = {"http": 80, "https": 443}
 LOOK_SECONDS = 1.0
@@ -21,7 +21,7 @@ INTERRUPTED = 130
 
 
 class JobClient:
-    """Ray's own client, once it is known that somebody listens and takes our token."""
+    """Ray's own job client, for a head that listens and accepts our token."""
 
     def __init__(self, address: str) -> None:
         self.address = address.rstrip("/")
@@ -30,17 +30,17 @@ class JobClient:
         from ray.job_submission import JobSubmissionClient
 
         for name in ("ray", "ray.dashboard.modules.dashboard_sdk", "ray.dashboard.modules.job.sdk"):
-            logging.getLogger(name).setLevel(logging.WARNING)  # what it uploads is no news
+            logging.getLogger(name).setLevel(logging.WARNING)  # the files that it uploads need no mention
         with self._explained():
             self._client = JobSubmissionClient(self.address)
 
     def submit(self, request: dict[str, Any]) -> str:
-        """Gives the job's id."""
+        """Submit a job; returns its id."""
         with self._explained():
             return str(self._client.submit_job(**request))
 
     def follow(self, job: str) -> int:
-        """Print its log until it ends; gives the exit code that its own process ended with."""
+        """Print a job's log until it ends; returns the exit code of the job's own process."""
         with self._explained():
             asyncio.run(self._print_log(job))
             while not (info := self._client.get_job_info(job)).status.is_terminal():
@@ -72,11 +72,11 @@ class JobClient:
 
 
 def _check_listens(address: str) -> None:
-    """Ray itself would wait for minutes for a machine that does not answer."""
+    """Refuse an address where nobody listens, for which Ray itself would wait for minutes."""
     try:
         parts = urlsplit(address)
         if parts.scheme not in PORTS or not parts.hostname:
-            raise ValueError("needed is the head's dashboard, for example http://10.0.0.1:8265")
+            raise ValueError("expected the head's dashboard, for example http://10.0.0.1:8265")
         socket.create_connection((parts.hostname, parts.port or PORTS[parts.scheme]), timeout=PATIENCE).close()
     except (OSError, ValueError) as error:
         raise UserError(f"--address {address}: no Ray head answers there ({error})") from None

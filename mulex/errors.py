@@ -1,7 +1,7 @@
-"""What a user can get wrong."""
+"""Errors that a user can cause."""
 
 
 class UserError(Exception):
-    """A mistake in what the user gave: the message says what, where, and what to do instead. Exit code 2."""
+    """A mistake in the user's input. The message says what is wrong, where, and what to do; the exit code is 2."""
 
     exit_code = 2

@@ -6,7 +6,7 @@ from mulex.config import ActingConfig, HeadConfig, MethodConfig, RunConfig, Trai
 from mulex.errors import UserError
 
 LEARNING_RATE = 2.5e-4  # Dopamine's, for a run outside a search
-ACTING_EPSILON = 0.01  # chosen: of additive and mulex, not searched
+ACTING_EPSILON = 0.01  # chosen: the epsilon of additive and mulex, which is not searched
 
 EPSILON_GREEDY = MethodConfig(
     heads={"task": HeadConfig(reward={"task": 1.0})},
@@ -46,7 +46,7 @@ METHODS = {
 
 
 def with_bonus(recipe: MethodConfig, bonus: str) -> MethodConfig:
-    """The same method on another bonus, for example `simhash` in the textured world."""
+    """Return the same method with another bonus, for example `simhash` in the textured world."""
     plain = recipe.model_dump()
     for head in plain["heads"].values():
         head["reward"] = {bonus if signal == "oracle" else signal: w for signal, w in head["reward"].items()}
@@ -61,7 +61,7 @@ def make_run(
     seed: int = 0,
     recipe: MethodConfig | None = None,
 ) -> RunConfig:
-    """A run with the method's defaults for the values that are not named."""
+    """Make a run; hyperparameters that `values` does not name have the method's defaults."""
     if recipe is None and method not in METHODS:
         raise UserError(f"method: got {method!r}, allowed is one of {', '.join(METHODS)}")
     recipe = recipe or METHODS[method]
@@ -73,6 +73,4 @@ def make_run(
         "values": {**recipe.hyperparameters, **(values or {})},
         "seed": seed,
     }
-    run = RunConfig.read(plain)
-    assert isinstance(run, RunConfig)
-    return run
+    return RunConfig.read(plain)

@@ -1,7 +1,7 @@
-"""Random numbers as a function of (key, place): word n of a stream needs no word before it.
+"""Random numbers as a function of (key, index): word n of a stream can be computed without the words before it.
 
-A stream is a 64-bit key; its words are SplitMix64's. So a member's numbers never depend on its place in a pack, a
-snapshot keeps one counter a stream, and compiled code gives the same numbers from the same few lines.
+A stream is a 64-bit key, and its words are those of SplitMix64. So a member's numbers never depend on its index in a
+pack, a checkpoint needs only one counter per stream, and compiled code reproduces the numbers in a few lines.
 """
 
 import hashlib
@@ -16,19 +16,19 @@ _ONE = np.uint64(1)
 
 
 def stream_key(owner: str, purpose: str) -> int:
-    """The key of one of an owner's streams, for example of the ghosts of a run."""
+    """Return the key of one of an owner's streams, for example of the ghosts of a run."""
     digest = hashlib.sha256(f"{owner}/{purpose}".encode()).digest()
     return int.from_bytes(digest[:8], "little")
 
 
 def stream_keys(owners: list[str], purpose: str) -> np.ndarray:
-    """(P,) uint64: the same stream of every owner."""
+    """Return the key of the same stream for every owner: (P,) uint64."""
     return np.array([stream_key(owner, purpose) for owner in owners], dtype=np.uint64)
 
 
-def words(keys: np.ndarray, places: np.ndarray) -> np.ndarray:
-    """The 64-bit words of the streams at these places; the two arrays broadcast."""
-    z = keys + (places.astype(np.uint64) + _ONE) * _STEP
+def words(keys: np.ndarray, indices: np.ndarray) -> np.ndarray:
+    """Return the 64-bit words of the streams at these indices; the two arrays broadcast."""
+    z = keys + (indices.astype(np.uint64) + _ONE) * _STEP
     z ^= z >> _30
     z *= _MIX_1
     z ^= z >> _27
@@ -37,12 +37,12 @@ def words(keys: np.ndarray, places: np.ndarray) -> np.ndarray:
     return z
 
 
-def uniforms(keys: np.ndarray, places: np.ndarray) -> np.ndarray:
-    """Numbers in [0, 1) with 53 random bits."""
-    return (words(keys, places) >> _11).astype(np.float64) * 2.0**-53
+def uniforms(keys: np.ndarray, indices: np.ndarray) -> np.ndarray:
+    """Return numbers in [0, 1) with 53 random bits."""
+    return (words(keys, indices) >> _11).astype(np.float64) * 2.0**-53
 
 
 def below(low_words: np.ndarray, n: int) -> np.ndarray:
-    """Whole numbers in [0, n) from the low 32 bits of words, n at most 2**32."""
+    """Map the low 32 bits of words to whole numbers in [0, n), where n is at most 2**32."""
     low = low_words & np.uint64(0xFFFFFFFF)
     return ((low * np.uint64(n)) >> _32).astype(np.int64)

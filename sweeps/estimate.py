@@ -1,64 +1,94 @@
 """`mulex sweep --dry-run`: what would be trained, and what it would cost, from a short calibration on this machine."""
 
-import os
 import time
 
 from rich.console import Console
 from rich.table import Table
 
-from mulex.engines import make_engine
-from mulex.folder import Folder
-from sweeps.cluster_choice import Cluster
-from sweeps.draws import draw_values
-from sweeps.engine_choice import engine_lines, engine_of
-from sweeps.launch import make_plan
-from sweeps.plan import Family, Plan, PlannedRun
+from mulex.learners.dqn.engines import make_engine
+from mulex.store.folder import Folder
+from mulex.store.run_store import RunStore
+from sweeps.confirmation import Confirmation
+from sweeps.engine_check import check_engines, engine_lines, engine_of
+from sweeps.execution.cluster import Cluster, cores_of
+from sweeps.growth import with_growth
+from sweeps.inventory import additions, take_stock
+from sweeps.learners import seconds_of_learner
+from sweeps.monitor.terminal import duration, say
+from sweeps.plan import Family, Plan, PlannedPack, PlannedRun, forecast_plan
 from sweeps.spec import Spec
-from sweeps.store import take_stock
-from sweeps.view import duration
+from sweeps.trackers.live import open_trackers
 
 CALIBRATION = {"torch": (40, 240), "native": (500, 4500)}  # steps of the two calibration iterations
-LIVED = {"torch": 0, "native": 20_000}  # random steps before them: what is met again and again is cheaper there
+LIVED = {"torch": 0, "native": 20_000}  # random steps before them: the native engine is faster in states it has seen
+ROUNDS = 3
+UNSEEN, LEARNERS_UNSEEN = 0.1, 0.25  # shares by which a run may differ from its first moments, beside their spread
 BYTES_A_ROW, BYTES_A_RUN = 60, 12_000  # of a run file: measured on curves of 3 to 800 iterations, compressed
 
 
-def print_estimate(spec: Spec, folder: Folder, cluster: Cluster, console: Console) -> None:
-    """Counts, packs, bytes, core-hours, and the time on the cores there are."""
-    plan = _whole_plan(spec, folder)
-    stock = take_stock(folder, plan)
-    wanted = [*stock.missing, *stock.failed]
+def print_estimate(
+    spec: Spec, folder: Folder, cluster: Cluster, console: Console, confirmation: Confirmation | None = None
+) -> None:
+    """Print counts, packs, bytes, core-hours, and the time that they take on the cores of a cluster.
+
+    With a confirmation only its test runs count as runs to train.
+    """
+    spec = with_growth(folder, spec)
+    plan = forecast_plan(spec, folder)
+    if confirmation is not None:
+        plan.confirmation = confirmation
+    stock = take_stock(RunStore(folder), plan)
+    wanted = list(stock.wanted(tests_alone=confirmation is not None))
+    counts = plan.counts()
     slots = _slots(spec, cluster)
     table = Table("method", "world", "runs", "to train", "packs", "core-hours", title=spec.name, title_justify="left")
-    seconds, size = 0.0, 0
+    low, high, size = 0.0, 0.0, 0
     for (world, method), family in plan.families.items():
-        planned = [run for run in plan.runs() if (run.world, run.method) == (world, method)]
         missing = [run for run in wanted if (run.world, run.method) == (world, method)]
         packs = plan.packs(missing, spec.execution.draws_per_pack)
-        cost = len(missing) * seconds_a_run(spec, plan, family, missing) if missing else 0.0
-        counts = (str(len(planned)), str(len(missing)), str(len(packs)))
-        table.add_row(method, world, *counts, f"{cost * spec.execution.cpus_per_pack / 3600:.2f}")
-        seconds += cost
+        one = seconds_a_run(spec, plan, family, missing) if missing else (0.0, 0.0)
+        shown = (str(counts[world, method]), str(len(missing)), str(len(packs)))
+        hours = [len(missing) * cost * spec.execution.cpus_per_pack / 3600 for cost in one]
+        table.add_row(method, world, *shown, _range(*hours))
+        low, high = low + len(missing) * one[0], high + len(missing) * one[1]
         size += len(missing) * (BYTES_A_RUN + BYTES_A_ROW * family.training.iterations)
     console.print(table)
     for line in engine_lines(spec):
-        console.print(line, highlight=False, soft_wrap=True)
-    hours = seconds * spec.execution.cpus_per_pack / 3600
+        say(console, line)
     console.print(f"{len(wanted)} runs to train, {len(stock.done)} done; about {size / 2**20:.1f} MB of results")
-    console.print(f"about {hours:.1f} core-hours: {duration(seconds / slots)} on {slots} workers", highlight=False)
+    in_all = _range(*[seconds * spec.execution.cpus_per_pack / 3600 for seconds in (low, high)])
+    ends = [duration(seconds / slots) for seconds in (low, high)]
+    say(console, f"{in_all} core-hours: {ends[0]} to {ends[1]} on {slots} workers that nobody else uses")
 
 
-def _whole_plan(spec: Spec, folder: Folder) -> Plan:
-    """With random draws in place of those that an adaptive search has yet to ask for: they cost as much."""
-    plan = make_plan(spec, folder)
-    for method, asked in plan.values.items():
-        stand_ins = draw_values("random", spec.search.seed, method, spec.space(method), spec.search.draws)
-        plan.values[method] = asked + stand_ins[len(asked) :]
-    return plan
+def refuse_as_launch(spec: Spec, folder: Folder, cluster: Cluster) -> None:
+    """Refuse what a launch would refuse before it trains anything: a changed spec, or what cannot be trained here."""
+    additions(folder, spec)
+    if not cluster.address:
+        check_engines(spec)
+    open_trackers(spec, folder)
 
 
-def seconds_a_run(spec: Spec, plan: Plan, family: Family, runs: list[PlannedRun]) -> float:
-    """Of a run in a pack like those that would be trained: two short iterations tell steps from evaluation."""
-    pack = plan.packs(runs, spec.execution.draws_per_pack)[0]
+def _range(low: float, high: float) -> str:
+    digits = 1 if high >= 10 else 2
+    return f"{low:.{digits}f} to {high:.{digits}f}"
+
+
+def seconds_a_run(spec: Spec, plan: Plan, family: Family, runs: list[PlannedRun]) -> tuple[float, float]:
+    """Estimate the least and the most that a run costs, in a pack like those that would be trained.
+
+    It is processor time, which other work on this machine hardly changes.
+    """
+    pack = next(plan.pack_by_pack(runs, spec.execution.draws_per_pack))
+    if family.is_learner:
+        one = seconds_of_learner(family.run(plan.values[pack.method][pack.runs[0].draw], pack.runs[0].seed))
+        return one / (1 + LEARNERS_UNSEEN), one * (1 + LEARNERS_UNSEEN)
+    found = [_calibrate(spec, plan, family, pack) for _ in range(ROUNDS)]
+    return min(found) / (1 + UNSEEN), max(found) * (1 + UNSEEN)
+
+
+def _calibrate(spec: Spec, plan: Plan, family: Family, pack: PlannedPack) -> float:
+    """Time two short iterations of different lengths, which tells the cost of a step from that of an evaluation."""
     engine = engine_of(spec, family)[0]
     short, long = CALIBRATION[engine]
     times = [_time(spec, plan, family, pack.runs, steps, LIVED[engine]) for steps in (short, long)]
@@ -78,22 +108,14 @@ def _time(spec: Spec, plan: Plan, family: Family, runs: tuple[PlannedRun, ...], 
     try:
         for _ in range(lived // steps + 1):
             engine.iterate()
-        began = time.perf_counter()
+        began = time.process_time()
         engine.iterate()
-        return time.perf_counter() - began
+        return time.process_time() - began
     finally:
         engine.close()
 
 
 def _slots(spec: Spec, cluster: Cluster) -> int:
-    """How many packs are trained at once."""
-    cores = float(cluster.cpus or os.cpu_count() or 1)
-    if cluster.address:
-        import ray
-
-        from sweeps.tuning import connected
-
-        with connected(cluster):
-            cores = ray.cluster_resources().get("CPU", 1.0)
-    slots = max(1, int(cores // spec.execution.cpus_per_pack))
+    """Say how many packs are trained at once."""
+    slots = max(1, int(cores_of(cluster) // spec.execution.cpus_per_pack))
     return min(slots, spec.execution.max_concurrent or slots)

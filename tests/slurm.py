@@ -15,8 +15,8 @@ import tempfile
 import time
 from pathlib import Path
 
-from tests.cluster_helpers import free_port
-from tests.sweep_helpers import (
+from tests.support.ray_cluster import free_port
+from tests.support.sweeps import (
     ROOT,
     assert_same_tables,
     clean_environment,
@@ -77,7 +77,7 @@ class Slurm:
         self.config = self.folder / "slurm.conf"
         self.config.write_text(self._configuration())
         self.env = {**clean_environment(), "HOME": str(self.home), "SLURM_CONF": str(self.config)}
-        self.env |= {"MULEX_CHECKOUT": str(ROOT), "MULEX_REQUEUE_SECONDS": "1"}
+        self.env |= {"MULEX_CHECKOUT": str(ROOT)}
         self.daemons: list[subprocess.Popen[bytes]] = []
 
     def _configuration(self) -> str:

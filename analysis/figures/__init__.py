@@ -1,1 +1,1 @@
-"""One module a figure: `compute` from tables to data, `chart` from data to panels of marks."""
+"""The figures for any sweep, one module each: `compute` makes data from tables, `chart` panels of marks from data."""

@@ -1,4 +1,4 @@
-"""`budget`: the score to expect of the best of n draws."""
+"""`budget`: the expected score of the best of n draws."""
 
 from dataclasses import dataclass
 
@@ -6,16 +6,18 @@ import numpy as np
 from scipy.special import gammaln
 
 from analysis.bootstrap import generator, interval, resample
-from analysis.chart import Axis, Band, Chart, Line, Mark, Panel
+from analysis.chart import Axis, Chart, Line, Mark, Panel
 from analysis.errors import NotApplicableError
-from analysis.figures.common import BANDS, world_title
+from analysis.figures.common import BANDS, bands, world_title
+from analysis.labels import USUAL, Labels
 from analysis.measures import draw_means
-from analysis.tables import AUC, Tables
+from analysis.tables import Tables
+from mulex.store.score import AUC
 
 
 @dataclass(frozen=True)
 class Budget:
-    """By number of draws the expected score of the best of them, a draw's score being its mean over seeds."""
+    """The expected score of the best draw by the number of draws, where a draw's score is its mean over seeds."""
 
     world: str
     method: str
@@ -26,9 +28,9 @@ class Budget:
 
 
 def best_of(n: int) -> np.ndarray:
-    """Chances (n, n): row k - 1, column i is that of the i-th smallest to be the best of k of n without replacement.
+    """Return probabilities (n, n): entry (k - 1, i) is that the i-th smallest of n is the best of k of them.
 
-    It is C(i, k - 1) / C(n, k) for i smaller ones below it.
+    The k are picked without replacement. With i smaller values below it, that is C(i, k - 1) / C(n, k).
     """
     k, below = np.arange(1, n + 1)[:, None], np.arange(n)[None]
     possible = below >= k - 1
@@ -39,38 +41,38 @@ def best_of(n: int) -> np.ndarray:
 
 
 def compute(tables: Tables) -> list[Budget]:
-    """Exact from the order statistics of each method's draws."""
+    """Compute the expectation exactly, from the order statistics of each method's draws."""
     budgets = []
     for world, method, runs in tables.groups():
         draws, scores = runs["draw"].to_numpy(), runs["score"].to_numpy()
         means = np.sort(draw_means(draws, scores))
-        chances = best_of(len(means))
-        # Draws only: resampled seeds would spread the means and so raise the best of them.
+        probabilities = best_of(len(means))
         rows = resample(np.arange(len(means)), BANDS, generator(0, world, method))
         resampled = np.sort(means[rows[:, :, 0]], axis=1)
-        low, high = interval(resampled @ chances.T)
-        budgets.append(Budget(world, method, np.arange(1, len(means) + 1), chances @ means, low, high))
+        low, high = interval(resampled @ probabilities.T, len(means))
+        budgets.append(Budget(world, method, np.arange(1, len(means) + 1), probabilities @ means, low, high))
     if not budgets or max(len(budget.draws) for budget in budgets) < 2:
         raise NotApplicableError("budget: needs several finished draws of a method")
     return budgets
 
 
-def chart(tables: Tables, data: list[Budget]) -> Chart:
-    """A panel a world."""
+def chart(tables: Tables, data: list[Budget], labels: Labels = USUAL) -> Chart:
+    """Draw one panel for each world."""
     panels = []
     for world in dict.fromkeys(budget.world for budget in data):
         marks: list[Mark] = []
         for budget in (b for b in data if b.world == world):
-            marks.append(Band(budget.method, budget.draws, budget.low, budget.high))
+            marks += bands(budget.method, budget.draws, budget.low, budget.high)
             marks.append(Line(budget.method, budget.draws, budget.expected))
         most = max(len(budget.draws) for budget in data)
         y = Axis(f"Expected best {_lower(tables.score_names[world])}")
-        panels.append(Panel(_axis(most), y, marks, world_title(tables, world)))
+        panels.append(Panel(_axis(most), y, marks, world_title(tables, world, labels)))
     caption = (
         "Expected score of the best of n random draws (mean over seeds), exact from order statistics. Bands are 95 % "
         "bootstrap intervals."
     )
-    return Chart("budget", "Tuning budget", caption, tables.methods, panels, same_y=tables.has_one_score)
+    series = labels.series(tables.methods)
+    return Chart("budget", "Tuning budget", caption, series, panels, same_y=tables.has_one_score)
 
 
 def _axis(most: int) -> Axis:

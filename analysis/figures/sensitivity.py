@@ -5,10 +5,12 @@ from dataclasses import dataclass
 import numpy as np
 import pandas as pd
 
-from analysis.chart import Axis, Chart, Mark, Panel, Points, Rule
-from analysis.columns import hyperparameters
+from analysis.bootstrap import generator, interval
+from analysis.chart import Axis, Chart, Mark, Panel, Points, Rule, Span
+from analysis.columns import varied
 from analysis.errors import NotApplicableError
-from analysis.style import shown
+from analysis.figures.common import BANDS
+from analysis.labels import USUAL, Labels
 from analysis.tables import Tables
 
 REFERENCE = "epsilon_greedy"
@@ -16,32 +18,48 @@ REFERENCE = "epsilon_greedy"
 
 @dataclass(frozen=True)
 class Sensitivity:
-    """Tuned performance: mean over worlds of the best draw's score. Sensitivity: what one draw for all loses of it."""
+    """A method's performance if tuned for each world, and what it loses by using one draw for all worlds.
+
+    Performance is the mean over worlds of the best draw's score. Both have 95 % intervals.
+    """
 
     method: str
     performance: float
     sensitivity: float
     draws: int
+    performance_interval: tuple[float, float]
+    sensitivity_interval: tuple[float, float]
 
 
 def compute(tables: Tables) -> list[Sensitivity]:
-    """Draws that a method has in every world, their scores put to [5th, 95th percentile of all methods] = [0, 1]."""
+    """Compare the draws that a method has in every world, scaled so that the 5th and 95th percentile are 0 and 1."""
     if len(tables.worlds) < 2:
         raise NotApplicableError("sensitivity: needs several worlds, these runs have one")
     found = []
-    scored = _normalised(tables.scored)
+    scored = normalised(tables.scored)
     for method in tables.methods:
         runs = scored[scored["method"] == method]
-        scores = _scores(runs, hyperparameters(runs.drop(columns=["score"])))
+        scores = _scores(runs, _drawn(runs, tables.hyperparameters))
         if scores.shape[1] == len(tables.worlds) and len(scores):
-            tuned, common = float(scores.max().mean()), float(scores.mean(axis=1).max())
-            found.append(Sensitivity(method, tuned, tuned - common, len(scores)))
+            found.append(_sensitivity(method, scores.to_numpy()))
     if not found:
         raise NotApplicableError("sensitivity: no method has a draw that is finished in every world")
     return found
 
 
-def _normalised(runs: pd.DataFrame) -> pd.DataFrame:
+def _sensitivity(method: str, scores: np.ndarray) -> Sensitivity:
+    """Measure scores (D, W) of draws in worlds; the intervals are those of resampled draws."""
+    picked = generator(0, "sensitivity", method).integers(0, len(scores), size=(BANDS, len(scores)))
+    samples = np.concatenate([scores[None], scores[picked]])  # (1 + B, D, W), the draws themselves first
+    performance = samples.max(axis=1).mean(axis=1)
+    sensitivity = performance - samples.mean(axis=2).max(axis=1)
+    ends = [tuple(float(end) for end in interval(values[1:], len(scores))) for values in (performance, sensitivity)]
+    return Sensitivity(method, float(performance[0]), float(sensitivity[0]), len(scores), *ends)  # type: ignore[arg-type]
+
+
+def normalised(runs: pd.DataFrame) -> pd.DataFrame:
+    """Return runs with their draw's mean score, scaled so that the 5th and 95th percentile in a world are 0 and 1."""
+
     def to_unit(scores: pd.Series) -> pd.Series:
         low, high = np.quantile(scores, [0.05, 0.95])
         return (scores - low) / max(high - low, 1e-12)
@@ -50,29 +68,43 @@ def _normalised(runs: pd.DataFrame) -> pd.DataFrame:
     return runs.assign(score=means.groupby(runs["world"]).transform(to_unit))
 
 
+def _drawn(runs: pd.DataFrame, names: list[str]) -> list[str]:
+    """Return the hyperparameters that tell draws apart: one that differs between worlds alone is none of them."""
+    return [name for name in names if any(varied(of_world, [name]) for _, of_world in runs.groupby("world"))]
+
+
 def _scores(runs: pd.DataFrame, names: list[str]) -> pd.DataFrame:
-    """Mean scores by draw, known by its values, and world; only draws that are in every world."""
+    """Return mean scores by draw, identified by its values, and world; only draws that are in every world count."""
     known = runs.assign(values=list(map(str, runs[names].to_numpy().tolist())))
     return known.pivot_table(index="values", columns="world", values="score").dropna()
 
 
-def chart(tables: Tables, data: list[Sensitivity]) -> Chart:
-    """One point a method; the line through the reference has those that gain as much as they lose."""
-    points: list[Mark] = []
+def chart(tables: Tables, data: list[Sensitivity], labels: Labels = USUAL) -> Chart:
+    """Draw a point for each method, and the line of equal performance with one setting for all worlds."""
     reference = next((item for item in data if item.method == REFERENCE), data[0])
-    points.append(Rule(reference.performance - reference.sensitivity, slope=1.0))
+    name = labels.method(reference.method)
+    marks: list[Mark] = [Rule(reference.performance - reference.sensitivity, f"{name}, one setting for all", slope=1.0)]
     for item in data:
-        points.append(Points(item.method, np.array([item.sensitivity]), np.array([item.performance]), kind="ring"))
-    x = Axis("Sensitivity: loss by one setting for all worlds", limits=_room([i.sensitivity for i in data], zero=True))
-    y = Axis("Performance, tuned by world", limits=_room([i.performance for i in data]))
+        x, y = np.array([item.sensitivity]), np.array([item.performance])
+        marks.append(Span(item.method, np.array(item.sensitivity_interval), np.repeat(y, 2)))
+        marks.append(Span(item.method, np.repeat(x, 2), np.array(item.performance_interval)))
+        marks.append(Points(item.method, x, y, kind="ring"))
+    widths = [end for item in data for end in (*item.sensitivity_interval, item.sensitivity)]
+    heights = [end for item in data for end in (*item.performance_interval, item.performance)]
+    panel = Panel(
+        Axis("Sensitivity: loss by one setting for all worlds", limits=_limits([0.0, *widths], 0.05)),
+        Axis("Performance, tuned by world", limits=_limits(heights, 0.25)),
+        marks,
+    )
     caption = (
         "Up: better when tuned for each world. Left: loses less by one setting for all worlds. Above the dashed line "
-        f"a method does better than {shown(reference.method)} with one setting for all worlds."
+        f"a method does better than {name} with one setting for all worlds. Lines are 95 % bootstrap intervals."
     )
-    return Chart("sensitivity", "Performance and sensitivity", caption, tables.methods, [Panel(x, y, points)])
+    return Chart("sensitivity", "Performance and sensitivity", caption, labels.series(tables.methods), [panel])
 
 
-def _room(values: list[float], zero: bool = False) -> tuple[float, float]:
-    low, high = (0.0 if zero else min(values)), max(values)
-    space = max(high - low, 0.05) * 0.25
-    return low - (space / 5 if zero else space), high + space
+def _limits(values: list[float], share: float) -> tuple[float, float]:
+    """Return the range of the values with some room below, and a quarter of it above."""
+    low, high = min(values), max(values)
+    width = max(high - low, 0.05)
+    return low - width * share, high + width * 0.25

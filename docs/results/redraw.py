@@ -1,6 +1,6 @@
-"""Draws every figure and table of the results again, from the sweeps' tables beside this file: `make results`.
+"""Makes every figure and table of the results again, from the sweeps' tables beside this file: `make results`.
 
-Tables stand between two comments on a page: <!-- NAME --> and <!-- end of NAME -->.
+A table stands on its page between two comments, <!-- NAME --> and <!-- end of NAME -->.
 """
 
 import re
@@ -9,84 +9,85 @@ from pathlib import Path
 
 import numpy as np
 import pandas as pd
-from click.testing import CliRunner
 from ruamel.yaml import YAML
 from scipy.stats import spearmanr
 
-from analysis.claims import CLAIMS
-from analysis.commands.claims import claims, markdown_table
-from analysis.commands.plot import plot
-from analysis.evidence import TOO_FEW, mean_of, sample
+import analysis
+from analysis.figures import sensitivity
+from analysis.labels import display_name
 from analysis.measures import best, iqr, median, worst
-from analysis.style import shown
-from analysis.tables import load_tables
+from analysis.study.claims import CLAIMS, check_claims
+from analysis.study.claims_table import HEAD, claim_rows, markdown_table
+from analysis.study.evidence import TOO_FEW, mean_of, sample
 
 HERE = Path(__file__).parent
-PAGES = (HERE.parent / "results.md", HERE.parent / "deviations.md")
+PAGES = (HERE.parent / "results.md", HERE.parent / "deviations.md", HERE / "sb3.md")
 METHODS = ("epsilon_greedy", "additive", "mulex")
 HYPERPARAMETERS = ("learning_rate", "epsilon", "beta", "p_task", "gamma_steps")
 CURVES = ["eval_return", "train_return", "loss_task", "loss_explore"]
 ROOMS = ("upper left", "upper right", "lower left", "lower right")
-FIGURES = ("curves", "violins", "starts", "acting", "rooms", "response")
+SB3 = "sb3"
+ENDS = ("value", "low", "high")
+FIGURES = ("curves", "violins", "starts", "acting", "rooms", "response", "sensitivity")
 
 
 def sweeps(prefix: str = "") -> list[str]:
-    """Folders with tables, by name."""
+    """Return the folders that have tables, ordered by name."""
     return sorted(str(path.parent) for path in HERE.glob("*/runs.parquet") if path.parent.name.startswith(prefix))
 
 
 def studies() -> list[str]:
-    """All but the pilot's, which compares settings and not methods."""
-    return [place for place in sweeps() if not Path(place).name.startswith("pilot")]
+    """Return the paper's sweeps without the pilot's, which compares settings and not methods."""
+    return [place for place in sweeps() if not Path(place).name.startswith(("pilot", SB3))]
 
 
 def draw_figures() -> None:
-    """Those that apply to a sweep."""
-    for place in studies():
-        call(plot, place, *[f"--figure={name}" for name in FIGURES if applies(Path(place), name)])
+    """Draw the figures that apply to each sweep into its folder `figures`."""
+    for folder in map(Path, [*studies(), HERE / SB3]):
+        tables = analysis.load(folder)
+        (folder / "figures").mkdir(exist_ok=True)
+        for name in FIGURES:
+            if applies(folder, name):
+                analysis.plot(tables, name).savefig(folder / "figures" / f"{name}.png")
 
 
-def applies(place: Path, figure: str) -> bool:
+def applies(folder: Path, figure: str) -> bool:
+    """Return whether a sweep has this figure on the page."""
     if figure == "starts":
-        return (place / "starts.parquet").exists()
-    return figure not in ("acting", "rooms") or place.name == figure
-
-
-def call(command: object, *arguments: str) -> str:
-    """A command as its user calls it."""
-    done = CliRunner().invoke(command, arguments, catch_exceptions=False)  # type: ignore[arg-type]
-    assert done.exit_code == 0, done.output
-    return done.stdout
+        return (folder / "starts.parquet").exists()
+    if figure == "sensitivity":
+        return folder.name == SB3
+    return figure not in ("acting", "rooms") or folder.name == figure
 
 
 def claims_table() -> list[str]:
-    """The claims as measured, and then those about experiments that have no sweep here."""
-    lines = call(claims, *studies(), "--markdown").splitlines()
-    said = "\n".join(lines)
-    missing = [claim for claim in CLAIMS if f"| {claim.says} |" not in said]
-    return lines + [f"| {claim.experiment} | none | {claim.says} | - | {TOO_FEW} |" for claim in missing]
+    """List the claims as measured, and then those about experiments that have no sweep here."""
+    found = check_claims([analysis.load(path) for path in studies()])
+    measured = {finding.claim.says for finding in found}
+    missing = [[claim.experiment, "none", claim.says, "-", TOO_FEW] for claim in CLAIMS if claim.says not in measured]
+    return markdown_table(HEAD, [*claim_rows(found), *missing])
 
 
 def scores_table() -> list[str]:
-    """Normalised AUCs by sweep, world and method."""
+    """List normalised AUCs by sweep, world and method."""
     rows = []
     for place in studies():
-        tables = load_tables([place])
+        tables = analysis.load(place)
         for world, method, runs in tables.groups():
             of = sample(tables, world, method)
             assert of is not None
             numbers = [f"{of.measure(measure)[0]:.3f}" for measure in (worst, median, best, iqr)]
-            at_ideal = np.nanmax(tables.curves["normalised_return"][runs.index], axis=1) >= 1 - 1e-9
+            at_ideal = np.nanmax(tables.matrices["normalised_return"][runs.index], axis=1) >= 1 - 1e-9
             sizes = f"{of.draws} x {runs['seed'].nunique()}"
             sweep = f"[{Path(place).name}](results/{Path(place).name})"
-            rows.append([sweep, world, shown(method), sizes, *numbers, f"{at_ideal.sum()} of {len(runs)}"])
+            rows.append([sweep, world, display_name(method), sizes, *numbers, f"{at_ideal.sum()} of {len(runs)}"])
     head = ["sweep", "world", "method", "draws x seeds", "worst", "median", "best", "IQR", "ever at the ideal return"]
     return markdown_table(head, rows)
 
 
 def pilot_table() -> list[str]:
-    """The median normalised AUC by arm and method, and what decides: the mean of the three."""
-    tables = load_tables(sweeps("pilot"))
+    """List the median normalised AUC by arm and method, and the mean of the three, which decides."""
+    tables = analysis.load(*sweeps("pilot"))
     medians: dict[str, dict[str, float]] = {}
     for world, method, runs in tables.groups():
         medians.setdefault(world, {})[method] = float(median(runs["score"].to_numpy()[None])[0])
@@ -97,27 +98,27 @@ def pilot_table() -> list[str]:
         words = [
             f"{x:.3f}" + ("" if method in found else " (of base)") for method, x in zip(METHODS, three, strict=True)
         ]
-        order = " > ".join(shown(METHODS[i]) for i in np.argsort(three)[::-1])
+        order = " > ".join(display_name(METHODS[i]) for i in np.argsort(three)[::-1])
         rows.append((float(np.mean(three)), [f"`{arm}`", *words, f"{np.mean(three):.3f}", order]))
     rows.sort(key=lambda row: -row[0])
     return markdown_table(
-        ["arm", *[shown(method) for method in METHODS], "mean", "order of the methods"], [row for _, row in rows]
+        ["arm", *[display_name(method) for method in METHODS], "mean", "order of the methods"], [row for _, row in rows]
     )
 
 
 def correlations_table() -> list[str]:
-    """By method, Spearman's rank correlation of a run's score with each hyperparameter of its search space."""
+    """List, by method, Spearman's rank correlation of a run's score with each hyperparameter of its search space."""
     rows = []
     for place in ("main", "hard"):
-        for _, method, runs in load_tables([str(HERE / place)]).groups():
+        for _, method, runs in analysis.load(HERE / place).groups():
             varied = [name for name in HYPERPARAMETERS if runs[name].nunique() > 1]
             parts = [f"{name} {spearmanr(runs[name], runs['score']).statistic:.2f}" for name in varied]
-            rows.append([place, shown(method), str(len(runs)), ", ".join(parts)])
+            rows.append([place, display_name(method), str(len(runs)), ", ".join(parts)])
     return markdown_table(["sweep", "method", "runs", "rank correlation of the score"], rows)
 
 
 def starts_table() -> list[str]:
-    """By sweep and method, the share of starts from which the best policies arrive, in each room."""
+    """List, by sweep and method, the share of starts from which the best policies arrive, in each room."""
     rows = [row for place in ("main", "hard") for row in starts_rows(place)]
     return markdown_table(["sweep", "arrives from", "everywhere", *ROOMS, "policies that always arrive"], rows)
 
@@ -133,7 +134,7 @@ def starts_rows(place: str) -> list[list[str]]:
         arrives = starts["steps"].notna()
         everywhere = arrives[mine].groupby(starts["run"]).all()
         shares = [f"{arrives[mine & where].mean():.0%}" for where in (mine, *rooms)]
-        rows.append([place, shown(method), *shares, f"{everywhere.sum()} of {len(everywhere)}"])
+        rows.append([place, display_name(method), *shares, f"{everywhere.sum()} of {len(everywhere)}"])
     return rows
 
 
@@ -150,7 +151,7 @@ SETTINGS = {
 
 
 def losses_table() -> list[str]:
-    """The draws that all settings have, after 600 iterations: what policies earn, and how large the losses are."""
+    """Compare the draws that all settings have, after 600 iterations: what policies earn and how large losses are."""
     parts = []
     for place, setting in SETTINGS.items():
         curves = pd.read_parquet(HERE / place / "curves.parquet")
@@ -169,13 +170,15 @@ def losses_table() -> list[str]:
             losses = [short(mean[name]) if pd.notna(mean[name]) else "" for name in columns[3:]]
             span = f"{short(by_run.min())} to {short(by_run.max())}" if by_run.notna().any() else ""
             returns = [f"{mean[name]:.2f}" for name in columns[:2]]
-            rows.append([shown(method), setting, f"{score:.3f}", *returns, f"{mean['endless']:.0%}", *losses, span])
+            rows.append(
+                [display_name(method), setting, f"{score:.3f}", *returns, f"{mean['endless']:.0%}", *losses, span]
+            )
     head = ["", "discount", "median score", "greedy return", "return while training", "greedy episodes that never end"]
     return markdown_table([*head, "task head's loss", "explorer's loss", "by run"], rows)
 
 
 def acting_table() -> list[str]:
-    """By the first head's share of acting: what each head's greedy policy earns, mean over all iterations and runs."""
+    """List what each head's greedy policy earns by the first head's share of acting, mean over iterations and runs."""
     curves = pd.read_parquet(HERE / "acting" / "curves.parquet")
     heads = ["eval_return_first", "eval_return_second"]
     by_run = curves.groupby("run")[heads].mean()
@@ -188,8 +191,8 @@ def acting_table() -> list[str]:
 
 
 def rainbow_table() -> list[str]:
-    """By method, the draws that both sweeps have: their scores without and with Rainbow, what they gain by it, and how
-    the greedy episodes of the median draw look in the end."""
+    """Compare, by method, the draws that both sweeps have: their scores without and with Rainbow, what they gain by it,
+    and how the greedy episodes of the median draw look in the end."""
     runs = [pd.read_parquet(HERE / name / "runs.parquet") for name in ("main", "rainbow")]
     both = runs[0].merge(runs[1], on=["method", "draw", "seed", "learning_rate"], suffixes=("_dqn", ""))
     curves = pd.read_parquet(HERE / "rainbow" / "curves.parquet")
@@ -203,13 +206,13 @@ def rainbow_table() -> list[str]:
         gains = [f"{found.value:.2f} [{found.low:.2f}, {found.high:.2f}]", f"{(gain > 0).sum()} of {len(gain)}"]
         ends = late.loc[mine["run"]].median()
         end = [f"{ends['eval_return']:.2f}", f"{ends['eval_episode_length']:.0f}"]
-        rows.append([shown(method), str(len(mine)), *medians, *gains, *end])
+        rows.append([display_name(method), str(len(mine)), *medians, *gains, *end])
     head = ["", "draws", "median, DQN", "median, Rainbow", "mean gain of a draw", "draws that gain"]
     return markdown_table([*head, "return after iteration 600", "steps of an episode then"], rows)
 
 
 def rooms_table() -> list[str]:
-    """MuleX's runs in each room: their scores; after 300 iterations, what they earn and how large their losses are."""
+    """List MuleX's runs in each room: their scores, and their returns and losses after 300 iterations."""
     runs = pd.read_parquet(HERE / "rooms" / "runs.parquet").set_index("run")
     curves = pd.read_parquet(HERE / "rooms" / "curves.parquet")
     late = curves[curves["iteration"] > 300].groupby("run")[CURVES].mean()
@@ -224,7 +227,7 @@ def rooms_table() -> list[str]:
 
 
 def late_table() -> list[str]:
-    """What methods earn in the last quarter of the runs that end early, greedily and while training."""
+    """List what methods earn in the last quarter of the runs that end early, greedily and while training."""
     rows = []
     for place in ("rooms", "ghost", "textured"):
         if not (HERE / place / "curves.parquet").exists():
@@ -238,13 +241,15 @@ def late_table() -> list[str]:
                 mine = curves[(curves["world"] == world) & (curves["method"] == method) & (curves["iteration"] > last)]
                 returns = [f"{mine[name].mean():.2f}" for name in CURVES[:2]]
                 endless = f"{(mine['eval_episode_length'] >= limit).mean():.0%}"
-                rows.append([place, world, shown(method), str(mine["run"].nunique()), str(last), *returns, endless])
+                rows.append(
+                    [place, world, display_name(method), str(mine["run"].nunique()), str(last), *returns, endless]
+                )
     head = ["sweep", "world", "method", "runs", "after iteration", "greedy return", "return while training"]
     return markdown_table([*head, "greedy episodes that never end"], rows)
 
 
 def lengths_table() -> list[str]:
-    """How often a MuleX draw is ahead of another method's, by the AUC of the first iterations alone."""
+    """List how often a MuleX draw is ahead of another method's, by the AUC of the first iterations alone."""
     rows = []
     for place, world in (
         ("main", "w5"),
@@ -265,6 +270,51 @@ def lengths_table() -> list[str]:
     return markdown_table(["sweep", "world", "draws", "first iterations", "of ε-greedy", "of Additive"], rows)
 
 
+def sb3_table() -> list[str]:
+    """List the scores of the learners of Stable-Baselines3 in each world, with intervals."""
+    found = analysis.stats(analysis.load(HERE / SB3))
+    measures = ("median", "mean", "best", "worst_decile", "iterations_to_ideal")
+    rows = []
+    for (world, method), of in found[found["other"].isna()].groupby(["world", "method"], sort=False):
+        own = of.set_index("measure")
+        cells = [_with_interval(own.loc[name]) if name in own.index else "-" for name in measures]
+        rows.append([world, method, f"{own['draws'].iloc[0]} ({own['runs'].iloc[0]} runs)", *cells])
+    head = ["world", "method", "draws", "median", "mean", "best", "worst decile", "iterations to the ideal"]
+    return markdown_table(head, rows)
+
+
+def sb3_comparisons_table() -> list[str]:
+    """List how often a draw of one learner of Stable-Baselines3 beats one of another in each world."""
+    found = analysis.stats(analysis.load(HERE / SB3))
+    rows = [
+        [
+            row.world,
+            f"{row.method} over {row.other}",
+            _with_interval(pd.Series({"value": row.value, "low": row.low, "high": row.high})),
+        ]
+        for row in found[found["measure"] == "probability_to_beat"].itertuples()
+    ]
+    return markdown_table(["world", "comparison", "probability"], rows)
+
+
+def sb3_sensitivity_table() -> list[str]:
+    """List the points of the performance-sensitivity plane, with intervals."""
+    rows = [
+        [
+            item.method,
+            _with_interval(pd.Series(dict(zip(ENDS, (item.performance, *item.performance_interval), strict=True)))),
+            _with_interval(pd.Series(dict(zip(ENDS, (item.sensitivity, *item.sensitivity_interval), strict=True)))),
+        ]
+        for item in sensitivity.compute(analysis.load(HERE / SB3))
+    ]
+    return markdown_table(["method", "performance, tuned by world", "loss by one setting for both worlds"], rows)
+
+
+def _with_interval(row: pd.Series) -> str:
+    shown = ["never" if np.isinf(row[name]) else f"{row[name]:.3g}" for name in ENDS]
+    return f"{shown[0]} ({shown[1]} to {shown[2]})"
+
+
 TABLES: dict[str, Callable[[], list[str]]] = {
     "claims": claims_table,
     "scores": scores_table,
@@ -277,11 +327,14 @@ TABLES: dict[str, Callable[[], list[str]]] = {
     "rooms": rooms_table,
     "late": late_table,
     "lengths": lengths_table,
+    "sb3": sb3_table,
+    "sb3 comparisons": sb3_comparisons_table,
+    "sb3 sensitivity": sb3_sensitivity_table,
 }
 
 
 def with_tables(page: str) -> str:
-    """A page with its tables made anew."""
+    """Return a page with its tables made again."""
     for name, make in TABLES.items():
         found = re.compile(rf"(<!-- {name} -->\n).*?(<!-- end of {name} -->)", re.DOTALL)
         if found.search(page):

@@ -1,4 +1,4 @@
-"""`mulex play`: a world in the terminal, in a window, or in a picture file; by hand, or as a policy plays it."""
+"""`mulex play`: show a world in the terminal, in a window or in a picture file, played by hand or by a policy."""
 
 import random
 import sys
@@ -12,46 +12,57 @@ from click.core import ParameterSource
 
 from mulex.commands.play_files import GIF, PICTURES, check_file, write_gif, write_picture
 from mulex.commands.play_session import POLICIES, Game, Policy, Screen, play_by_hand, run, watch
-from mulex.commands.world_options import world_options
+from mulex.commands.world_options import map_name, world_options
 from mulex.errors import UserError
-from mulex.worlds.render import map_picture
+from mulex.worlds.interface import GridWorlds
+from mulex.worlds.pictures.render import map_picture
 from mulex.worlds.world import World, build_world
 
 _FPS = 8
 _SEEDS = 2**32
 
-_WORLD = ("layout", "room_size", "hard", "ghosts", "textured", "time_limit")
+_WORLD = ("map", "layout", "room_size", "hard", "ghosts", "textured", "time_limit")
 
-# what would do nothing while somebody plays by hand
+# Options that have no effect while somebody plays by hand.
 _NEED_A_POLICY = ("gif", "episodes", "fps")
-# options that do different things
-_APART = [("map", other) for other in ("policy", "run", "gif", "window", "episodes", "fps", "seed", "time_limit")]
+# Pairs of options that exclude each other.
+_APART = [
+    ("map_picture", other) for other in ("policy", "run", "gif", "window", "episodes", "fps", "seed", "time_limit")
+]
 _APART += [("gif", "window"), ("run", "policy")]
 
 
 @click.command()
 @world_options
-@click.option("--seed", type=click.IntRange(0), help="For ghosts and the random policy.  [default: a new one]")
+@click.option("--seed", type=click.IntRange(0), help="Seed of the ghosts and the random policy.  [default: a new one]")
 @click.option("--policy", type=click.Choice(list(POLICIES)), help="Watch a policy. Optimal ignores ghosts.")
-@click.option("--run", type=click.Path(path_type=Path), metavar="FILE", help="Watch a trained run, in its own world.")
-@click.option("--episodes", type=click.IntRange(1), help="How many to watch.  [default: 1]")
-@click.option("--fps", type=click.IntRange(1, 50), help=f"Steps a second of a policy.  [default: {_FPS}]")
-@click.option("--window", is_flag=True, help="In a window in place of the terminal; needs mulex[human].")
+@click.option("--run", type=click.Path(path_type=Path), metavar="FILE", help="Watch a trained run in its own world.")
+@click.option("--trust", is_flag=True, help="Let --run import the module of its Gymnasium environment.")
+@click.option("--episodes", type=click.IntRange(1), help="Number of episodes to watch.  [default: 1]")
+@click.option("--fps", type=click.IntRange(1, 50), help=f"Steps per second of a policy.  [default: {_FPS}]")
+@click.option("--window", is_flag=True, help="Use a window instead of the terminal; needs mulex[human].")
 @click.option("--gif", type=click.Path(path_type=Path), metavar="FILE", help="Write the policy's episodes as a GIF.")
-@click.option("--map", type=click.Path(path_type=Path), metavar="FILE", help="Draw the map (png, jpg, pdf, webp).")
+@click.option(
+    "--map-picture",
+    type=click.Path(path_type=Path),
+    metavar="FILE",
+    help="Draw the map to a file: png, jpg, pdf, webp.",
+)
 @click.pass_context
-def play(context: click.Context, /, layout: str, **options: Any) -> None:
+def play(context: click.Context, /, **options: Any) -> None:
     """Play a world by hand, watch a policy in it, or draw its map.
 
     By hand: the arrow keys, wasd or hjkl move, r restarts, q quits.
     """
+    if Path(options["map"] or "").suffix:  # no map has a suffix: `--map FILE.png` used to draw the map
+        options |= {"map": None, "map_picture": options["map_picture"] or Path(options["map"])}
     _check_combination(options)
     if options["run"]:
         _show_run(context, options)
         return
-    world = _build(layout, options)
-    if options["map"]:
-        _draw_map(world, options["map"])
+    world = _build(options)
+    if options["map_picture"]:
+        _draw_map(world, options["map_picture"])
     elif options["policy"]:
         _show_policy(world, lambda seed: POLICIES[options["policy"]](world, seed), options)
     else:
@@ -75,16 +86,16 @@ def _flag(name: str) -> str:
     return "--" + name.replace("_", "-")
 
 
-def _build(layout: str, options: dict[str, Any]) -> World:
+def _build(options: dict[str, Any]) -> World:
+    name = map_name(options["map"], options["layout"])
     try:
-        return build_world(layout, **{name: options[name] for name in _WORLD if name != "layout"})
+        return build_world(name, **{key: options[key] for key in _WORLD[2:]})
     except ValueError as error:
         raise UserError(f"the world cannot be built: {error}") from error
 
 
-def _game(world: World, options: dict[str, Any]) -> tuple[Game, int]:
-    seed = random.randrange(_SEEDS) if options["seed"] is None else options["seed"]
-    return Game(world, seed), seed
+def _seed(options: dict[str, Any]) -> int:
+    return random.randrange(_SEEDS) if options["seed"] is None else int(options["seed"])
 
 
 def _draw_map(world: World, file: Path) -> None:
@@ -95,33 +106,41 @@ def _draw_map(world: World, file: Path) -> None:
 
 def _play_by_hand(world: World, options: dict[str, Any]) -> None:
     if not options["window"] and not _on_terminal():
-        raise UserError("playing by hand needs a terminal; without one use --policy, --gif, --map or --window")
-    game, _ = _game(world, options)
+        raise UserError("playing by hand needs a terminal; without one use --policy, --gif, --map-picture or --window")
     with _screen(options) as screen:
-        play_by_hand(game, screen)
+        play_by_hand(Game(world, _seed(options)), screen)
 
 
 def _show_run(context: click.Context, options: dict[str, Any]) -> None:
-    """A run is shown in the world that it was trained in."""
+    """Show a run in the grid world that it was trained in; in a Gymnasium environment only its returns are printed."""
     for name in _WORLD:
         if context.get_parameter_source(name) is not ParameterSource.DEFAULT:
             raise UserError(f"--run and {_flag(name)} do not go together: a run is shown in its own world")
-    from mulex.commands.play_run import run_policy
+    from mulex.commands.play_run import grid_policy, gymnasium_episodes, trained_policy
 
-    world, policy = run_policy(options["run"])
-    _show_policy(world, lambda seed: policy, options)
+    trained, warning = trained_policy(options["run"], options["trust"])
+    if warning:
+        click.echo(f"warning: {warning}", err=True)
+    if isinstance(trained.worlds, GridWorlds):
+        _show_policy(trained.worlds.world, lambda seed: grid_policy(trained), options)
+        return
+    for name in ("gif", "window", "fps"):
+        if _given(options[name]):
+            raise UserError(f"{_flag(name)}: this run was trained in a Gymnasium environment, which cannot be shown")
+    for summary in gymnasium_episodes(trained, _seed(options), options["episodes"] or 1):
+        click.echo(summary)
 
 
 def _show_policy(world: World, make_policy: Callable[[int], Policy], options: dict[str, Any]) -> None:
-    game, seed = _game(world, options)
-    for summary in _episodes(game, make_policy(seed), options):
+    seed = _seed(options)
+    for summary in _episodes(Game(world, seed), make_policy(seed), options):
         click.echo(summary)
     if options["gif"]:
         click.echo(f"wrote {options['gif']}")
 
 
 def _episodes(game: Game, policy: Policy, options: dict[str, Any]) -> Iterable[str]:
-    """Play, and give the summary of each episode that came to its end."""
+    """Play episodes; yields the summary of each one that ended."""
     episodes, fps = options["episodes"] or 1, options["fps"] or _FPS
     if options["gif"]:
         check_file(options["gif"], GIF)

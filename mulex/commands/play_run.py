@@ -1,31 +1,55 @@
-"""A trained run as a policy to watch."""
+"""Turns a trained run into a policy to watch, or plays its episodes where there is nothing to watch."""
 
+from collections.abc import Iterator
 from pathlib import Path
 
 import numpy as np
 
 from mulex.commands.play_session import Policy
-from mulex.errors import UserError
-from mulex.evaluation import Stacks
-from mulex.policy import load_policy
-from mulex.worlds.interface import GridWorlds
+from mulex.learners.dqn.evaluation import Stacks
+from mulex.learners.dqn.policy import Policy as TrainedPolicy
+from mulex.learners.dqn.policy import find_policy, trusted_worlds
+from mulex.worlds.make import make_worlds
 from mulex.worlds.pack import WorldPack
-from mulex.worlds.world import World
+
+_ONE = np.ones(1, dtype=bool)
 
 
-def run_policy(path: Path) -> tuple[World, Policy]:
-    """The world that a run was trained in, and its greedy policy there."""
-    trained = load_policy(path)
-    if not isinstance(trained.worlds, GridWorlds):
-        raise UserError(f"{path}: trained in a Gymnasium environment; only grid worlds can be shown")
+def trained_policy(path: Path, trust: bool = False) -> tuple[TrainedPolicy, str | None]:
+    """Read the policy of a policy or run file; returns it with a warning about the file, if there is one."""
+    file, folder = find_policy(path)
+    return file.policy(trusted_worlds(folder), trust), file.warning
+
+
+def grid_policy(trained: TrainedPolicy) -> Policy:
+    """Make a trained policy of a grid world playable."""
     stacks = Stacks(trained.worlds.observe(), trained.stack)
 
     def act(pack: WorldPack) -> np.ndarray:
         record = np.concatenate([pack.state[:, None], pack.ghosts], axis=1).astype(stacks.records.dtype)
         if pack.steps[0] == 0:
-            stacks.begin(np.ones(1, dtype=bool), record)
+            stacks.begin(_ONE, record)
         else:
             stacks.push(record)
         return trained.actions(stacks.records)
 
-    return trained.worlds.world, act
+    return act
+
+
+def gymnasium_episodes(trained: TrainedPolicy, seed: int, episodes: int) -> Iterator[str]:
+    """Play episodes of a trained policy in its Gymnasium environment; yields the summary of each."""
+    worlds = make_worlds(trained.run.world, [f"play/{seed}"], "shown")
+    try:
+        for episode in range(episodes):
+            if episode:
+                worlds.restart(_ONE)
+            stacks = Stacks(worlds.observe(), trained.stack)
+            total, steps, ending = 0.0, 0, ""
+            while not ending:
+                outcome = worlds.step(trained.actions(stacks.records))
+                stacks.push(worlds.observe())
+                total, steps = total + float(outcome.reward[0]), steps + 1
+                ending = "terminated" if outcome.terminal[0] else "time is up" if outcome.truncated[0] else ""
+            yield f"return {total:g} in {steps} steps: {ending}"
+    finally:
+        worlds.close()

@@ -1,4 +1,4 @@
-"""A game that somebody plays or watches: its score, the policies to watch, and the loops around a screen."""
+"""A game that somebody plays or watches: its score, the built-in policies, and the loops that drive a screen."""
 
 from collections.abc import Callable, Iterator
 from itertools import count
@@ -8,13 +8,13 @@ import numpy as np
 
 from mulex.streams import below, stream_keys, words
 from mulex.worlds.pack import WorldPack
-from mulex.worlds.render import WORLD_NAMES, held
-from mulex.worlds.search import optimal_actions
+from mulex.worlds.pictures.render import WORLD_NAMES, held
+from mulex.worlds.shortest_paths import optimal_actions
 from mulex.worlds.tables import ACTIONS
 from mulex.worlds.world import World
 
 Policy = Callable[[WorldPack], np.ndarray]
-"""From the worlds of a pack to the members' actions (P,)."""
+"""A function from the worlds of a pack to the members' actions (P,)."""
 
 STEERING = {"up": "wk", "right": "dl", "down": "sj", "left": "ah"}  # in the order of the actions: arrows, wasd, hjkl
 ACTION_OF = {key: action for action, (arrow, letters) in enumerate(STEERING.items()) for key in (arrow, *letters)}
@@ -26,7 +26,7 @@ _LAST_LOOK = 1.0  # seconds that the end of a watched episode stays
 
 
 class Game:
-    """One world played episode by episode."""
+    """One world that is played episode by episode."""
 
     def __init__(self, world: World, seed: int) -> None:
         self.world = world
@@ -55,12 +55,12 @@ class Game:
         self.total, self.ending = 0.0, ""
 
     def caption(self) -> str:
-        """The score so far."""
+        """Describe the score so far."""
         score = f"return {self.total:g}, step {self.pack.steps[0]} of {self.world.time_limit}"
         return f"{score}: {self.ending}" if self.ending else score
 
-    def place(self) -> str:
-        """Where the agent is and what it holds, in words."""
+    def status(self) -> str:
+        """Describe the world the agent is in and the items it holds."""
         name = f"{WORLD_NAMES[self.world.tables.world[self.state]]}, " if self.world.layout.portal else ""
         return f"{name}held: {held(self.world, self.state)}"
 
@@ -69,22 +69,22 @@ class Game:
 
 
 class Screen(Protocol):
-    """Where a game is seen and keys are heard."""
+    """Shows a game and reads keys."""
 
     def show(self, game: Game, hint: str) -> None: ...
 
     def key(self, seconds: float) -> str | None:
-        """The next key; None when there was none for so long."""
+        """Return the next key, or None after so many seconds without one."""
 
 
 def random_policy(world: World, seed: int) -> Policy:
-    """Every action with the same probability."""
-    keys, places = stream_keys([f"play/{seed}"], "acting"), count()
-    return lambda pack: below(words(keys, np.array([next(places) for _ in pack.state])), ACTIONS)
+    """Make a policy that takes every action with the same probability."""
+    keys, index = stream_keys([f"play/{seed}"], "acting"), count()
+    return lambda pack: below(words(keys, np.array([next(index) for _ in pack.state])), ACTIONS)
 
 
 def optimal_policy(world: World, seed: int) -> Policy:
-    """A shortest way to the highest return, found by search; it knows nothing of ghosts."""
+    """Make a policy that takes a shortest path to the highest return; it ignores ghosts."""
     actions = optimal_actions(world.tables)
     return lambda pack: actions[pack.state]
 
@@ -93,7 +93,7 @@ POLICIES: dict[str, Callable[[World, int], Policy]] = {"random": random_policy, 
 
 
 def play_by_hand(game: Game, screen: Screen) -> None:
-    """Until the player quits."""
+    """Let somebody play until they quit."""
     screen.show(game, _HAND_HINT)
     while (key := screen.key(0.2)) != QUIT:
         if key == RESTART:
@@ -105,7 +105,7 @@ def play_by_hand(game: Game, screen: Screen) -> None:
 
 
 def watch(game: Game, policy: Policy, screen: Screen, episodes: int, fps: int) -> list[str]:
-    """Show episodes of a policy until they are over or the viewer quits; the summaries of those that ended."""
+    """Show episodes of a policy until the viewer quits; returns the summaries of those that ended."""
     summaries: list[str] = []
     for _ in range(episodes):
         game.restart()
@@ -118,7 +118,7 @@ def watch(game: Game, policy: Policy, screen: Screen, episodes: int, fps: int) -
 
 
 def run(game: Game, policy: Policy, episodes: int) -> Iterator[str]:
-    """Play episodes that nobody watches; gives the summary of each."""
+    """Play episodes without showing them; yields the summary of each."""
     for _ in range(episodes):
         game.restart()
         for _ in moments(game, policy):
@@ -127,7 +127,7 @@ def run(game: Game, policy: Policy, episodes: int) -> Iterator[str]:
 
 
 def moments(game: Game, policy: Policy) -> Iterator[Game]:
-    """The game from now to the end of the episode, both included, as a policy plays it."""
+    """Let a policy play to the end of the episode; yields the game before the first and after every step."""
     yield game
     while not game.ending:
         game.step(int(policy(game.pack)[0]))

@@ -1,4 +1,4 @@
-"""A game in the terminal: the map in colours, redrawn in place, and single keys as they are pressed."""
+"""A game in the terminal: draws the map in colour and reads single keys as they are pressed."""
 
 import os
 import re
@@ -17,21 +17,21 @@ from rich.text import Text
 
 from mulex.commands.play_session import QUIT, Game
 from mulex.worlds.kinds import PARALLEL_WALLS, WALLS, Kind
-from mulex.worlds.render import CHARACTER
-from mulex.worlds.scene import scene
-from mulex.worlds.tiles import COLOUR, INK, PAPER, Colour
+from mulex.worlds.pictures.render import CHARACTER
+from mulex.worlds.pictures.scene import scene
+from mulex.worlds.pictures.tiles import COLOUR, INK, PAPER, Colour
 
 _ARROWS = {"A": "up", "B": "down", "C": "right", "D": "left"}
 _KEY = re.compile(r"\x1b[\[O][0-9;]*([A-Za-z~])|[^\x1b]")
 _END_OF_INPUT = "\x04"  # control-D
-_REST_OF_ESCAPE = 0.05  # seconds until a lone escape is no arrow key
+_REST_OF_ESCAPE = 0.05  # seconds to wait for the rest of an arrow key after an escape
 
 _GROUND = (Kind.FLOOR, Kind.OPEN_DOOR, Kind.PARALLEL_FLOOR, Kind.PARALLEL_DOORWAY)
 _SOLID = (*WALLS, *PARALLEL_WALLS)
 
 
 class Terminal:
-    """The terminal as a screen, from `with` to its end; then it is as it was."""
+    """The terminal as a screen, used in a `with` block, which restores the terminal at its end."""
 
     def __init__(self) -> None:
         self._input = sys.stdin.fileno()
@@ -51,11 +51,11 @@ class Terminal:
 
     def show(self, game: Game, hint: str) -> None:
         width, height = self._console.size
-        lines = Text("\n".join([game.caption(), game.place(), hint]))
+        lines = Text("\n".join([game.caption(), game.status(), hint]))
         self._live.update(draw_map(game, height - 3, width // 2) + lines, refresh=True)
 
     def key(self, seconds: float) -> str | None:
-        """The next key by its name; `q` too when the input ends."""
+        """Return the name of the next key, or None after so many seconds without one; `q` when the input ends."""
         if not self._keys and self._ready(seconds):
             self._keys.extend(names(self._read()))
         return self._keys.popleft() if self._keys else None
@@ -71,15 +71,15 @@ class Terminal:
 
 
 def names(typed: str) -> list[str]:
-    """The keys of what a terminal sent: arrows by their names, letters as they are."""
+    """Split what a terminal sent into keys: arrows by name, letters as they are."""
     if not typed:  # the input was closed
         return [QUIT]
-    found = [_ARROWS.get(match[1] or "", match[0]) for match in _KEY.finditer(typed)]
-    return [QUIT if key == _END_OF_INPUT else key for key in found]
+    keys = [_ARROWS.get(match[1] or "", match[0]) for match in _KEY.finditer(typed)]
+    return [QUIT if key == _END_OF_INPUT else key for key in keys]
 
 
 def draw_map(game: Game, rows: int, cols: int) -> Text:
-    """The map of the world that the agent is in, as much of it around the agent as fits so many cells."""
+    """Draw the map of the world that the agent is in, cut to so many rows and columns around the agent."""
     moment = scene(game.world, game.state, game.ghosts, int(game.world.tables.world[game.state]))
     row, col = game.world.tables.position[game.state].tolist()
     part = _around(row, rows, len(moment.seen)), _around(col, cols, moment.seen.shape[1])
@@ -91,19 +91,20 @@ def draw_map(game: Game, rows: int, cols: int) -> Text:
     return text
 
 
-def _around(place: int, room: int, length: int) -> slice:
-    first = max(0, min(place - room // 2, length - room))
-    return slice(first, first + max(1, room))
+def _around(cell: int, shown: int, length: int) -> slice:
+    """Return the `shown` cells around a cell of a row or column of this length."""
+    first = max(0, min(cell - shown // 2, length - shown))
+    return slice(first, first + max(1, shown))
 
 
 def _pair(kind: Kind) -> str:
-    """A cell is two characters, which is about a square."""
+    """Return the two characters of a cell, which are about a square."""
     return "  " if kind in (Kind.FLOOR, Kind.PARALLEL_FLOOR) else CHARACTER[kind] * 2
 
 
 @lru_cache(maxsize=64)
 def _style(kind: Kind, seen: bool) -> Style:
-    """The colours of the pictures; what is not seen is darker, since most terminals are dark."""
+    """Return the colours of the pictures, darker for unseen cells, because most terminals are dark."""
     back = COLOUR[kind]
     front = _slightly_lighter(back) if kind in _SOLID else INK if kind in _GROUND else PAPER
     return Style(color=_code(front, seen), bgcolor=_code(back, seen), bold=kind not in _SOLID)

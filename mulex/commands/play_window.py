@@ -1,4 +1,4 @@
-"""A game in a window on the desktop."""
+"""A game in a desktop window."""
 
 from types import TracebackType
 
@@ -6,12 +6,12 @@ from gymnasium.error import DependencyNotInstalled
 
 from mulex.commands.play_session import Game
 from mulex.errors import UserError
-from mulex.worlds.render import picture
-from mulex.worlds.window import Window, require_display
+from mulex.worlds.pictures.render import picture
+from mulex.worlds.pictures.window import Window, require_display
 
 
 class WindowScreen:
-    """The window as a screen, from `with` to its end."""
+    """The window as a screen, used in a `with` block."""
 
     def __init__(self) -> None:
         try:

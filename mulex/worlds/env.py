@@ -1,4 +1,4 @@
-"""The Gymnasium environment: a pack of one."""
+"""Our grid worlds as Gymnasium environments. An environment is a pack of one world."""
 
 from typing import Any
 
@@ -39,7 +39,7 @@ class GridWorld(gymnasium.Env[np.ndarray, np.int64]):
     also by swapping cells, ends the episode without reward. `textured`: as above. All of them combine.
 
     Info: `position` (row, col), `items` (key 1, key 2, extra reward), `world` (0 real, 1 parallel), `state` (the
-    number that visits are counted on; ghosts are no part of it), and with ghosts `ghosts`, their (row, col).
+    state id that visits are counted by; it does not include ghosts), and with ghosts `ghosts`, their (row, col).
 
     `map` picks a smaller map for tests: `two_rooms` or `corridor`.
     """
@@ -91,8 +91,8 @@ class GridWorld(gymnasium.Env[np.ndarray, np.int64]):
         return self._observation(), reward.item(), terminal.item(), truncated.item(), self._info()
 
     def render(self) -> Any:
-        """The picture of this moment: an RGB array, a string, or (`human`) nothing, for the window shows it."""
-        from mulex.worlds import render
+        """Draw the present state: as an RGB array, as text, or (`human`) in the window, which returns None."""
+        from mulex.worlds.pictures import render
 
         if self.pack is None:
             raise gymnasium.error.ResetNeeded("reset() must be called before render()")
@@ -136,8 +136,8 @@ class GridWorld(gymnasium.Env[np.ndarray, np.int64]):
     def _show(self) -> None:
         if self.render_mode != "human" or self.pack is None:
             return
-        from mulex.worlds import render
-        from mulex.worlds.window import Window
+        from mulex.worlds.pictures import render
+        from mulex.worlds.pictures.window import Window
 
         if self._window is None:
             self._window = Window(self.metadata["render_fps"])
@@ -145,7 +145,7 @@ class GridWorld(gymnasium.Env[np.ndarray, np.int64]):
 
 
 def register_worlds() -> None:
-    """Make the worlds known to `gymnasium.make`."""
+    """Register our worlds with Gymnasium, so that `gymnasium.make` finds them."""
     for env_id, map_name in ENV_IDS.items():
         if env_id not in gymnasium.registry:
             gymnasium.register(env_id, entry_point="mulex.worlds.env:GridWorld", kwargs=_defaults(map_name))

@@ -1,6 +1,6 @@
-"""What an agent needs of the worlds of a pack, whatever they are made of.
+"""The interface of the worlds of a pack, and its implementation for grid worlds.
 
-A *record* is the little that a frame can be drawn from again: it is what the replay keeps. Axes: P members, N frames.
+A *record* is the compact data that a frame can be drawn from; the replay keeps records. Axes: P members, N frames.
 """
 
 from typing import Protocol
@@ -12,19 +12,19 @@ from mulex.worlds.world import World
 
 
 class Worlds(Protocol):
-    """P worlds stepped together."""
+    """P worlds that are stepped together."""
 
     actions: int
     record_shape: tuple[int, ...]
     record_dtype: np.dtype
     frame_shape: tuple[int, ...]  # rows, cols (and channels), or one number for a flat observation
-    states: int | None  # how many states can be counted; None if they cannot
+    states: int | None  # the number of states; None if they cannot be counted
     repeats: bool  # whether equal actions always give equal episodes
     time_limit: int | None
     ideal_return: float | None
 
     def observe(self) -> np.ndarray:
-        """The records of what is seen now: (P, *record_shape)."""
+        """Return the records of the present observations: (P, *record_shape)."""
 
     def step(self, actions: np.ndarray) -> Outcome:
         """Move every member by its action (P,)."""
@@ -33,20 +33,20 @@ class Worlds(Protocol):
         """Begin a new episode for the members of a mask (P,)."""
 
     def frames(self, records: np.ndarray) -> np.ndarray:
-        """Draw records (N, *record_shape): (N, *frame_shape)."""
+        """Draw the frames (N, *frame_shape) of records (N, *record_shape)."""
 
     def save(self) -> dict[str, np.ndarray]:
-        """All that changes, as arrays."""
+        """Return the state of all worlds as arrays."""
 
     def load(self, arrays: dict[str, np.ndarray]) -> None:
-        """Take what `save` gave."""
+        """Restore a state that `save` returned."""
 
     def close(self) -> None:
-        """Let go of what the worlds hold."""
+        """Close the worlds."""
 
 
 class GridWorlds(WorldPack):
-    """Table worlds: a record is the state's id and the ghosts' cells."""
+    """Worlds stepped by their tables. A record is the state's id and the ghosts' cells."""
 
     def __init__(self, world: World, keys: np.ndarray) -> None:
         super().__init__(world, keys)
@@ -70,12 +70,21 @@ class GridWorlds(WorldPack):
         return self.world.frames(records[:, 0].astype(np.int64), records[:, 1:].astype(np.int64))
 
     def save(self) -> dict[str, np.ndarray]:
-        names = ("state", "steps", "places", "ghosts", "directions")
-        return {name: getattr(self, name).copy() for name in names}
+        return {name: array.copy() for name, array in self._changing().items()}
 
     def load(self, arrays: dict[str, np.ndarray]) -> None:
-        for name, array in arrays.items():
-            getattr(self, name)[:] = array
+        for name, array in self._changing().items():
+            array[:] = arrays[name]
+
+    def _changing(self) -> dict[str, np.ndarray]:
+        """Return the arrays of a checkpoint by their names on disk."""
+        return {
+            "state": self.state,
+            "steps": self.steps,
+            "places": self.words_used,
+            "ghosts": self.ghosts,
+            "directions": self.directions,
+        }
 
     def close(self) -> None:
-        """Tables hold nothing that must be let go of."""
+        """Do nothing: tables need no closing."""

@@ -1,4 +1,4 @@
-"""The kinds of cell a frame is made of, and the grey level of each."""
+"""The kinds of cell in a frame, and the grey level of each."""
 
 from enum import IntEnum
 
@@ -6,7 +6,7 @@ import numpy as np
 
 
 class Kind(IntEnum):
-    """What a cell of a frame shows. The four walls of each world are told apart by the room that is seen."""
+    """What a cell of a frame shows. Each of the four rooms has its own kind of wall, in both worlds."""
 
     FLOOR = 0
     WALL_0 = 1
@@ -37,7 +37,7 @@ PARALLEL_WALLS = (Kind.PARALLEL_WALL_0, Kind.PARALLEL_WALL_1, Kind.PARALLEL_WALL
 ITEMS = (Kind.KEY_1, Kind.KEY_2, Kind.EXTRA)
 DOORS = (Kind.DOOR_1, Kind.DOOR_2)
 
-# chosen: the paper gives no levels. Ground is dark, walls are in the middle, what matters is bright.
+# chosen: the paper gives no levels. Ground is dark, walls are grey, keys, doors and the like are bright.
 GREY_LEVEL = {
     Kind.FLOOR: 0,
     Kind.NOT_HELD: 10,
@@ -65,5 +65,5 @@ GREY_LEVEL = {
 
 
 def grey_glyphs() -> np.ndarray:
-    """One pixel a kind: (kinds, 1, 1) uint8."""
+    """Return one pixel per kind: (kinds, 1, 1) uint8."""
     return np.array([GREY_LEVEL[kind] for kind in Kind], dtype=np.uint8)[:, None, None]

@@ -1,4 +1,4 @@
-"""P copies of one world, stepped together. Arrays in, arrays out: axis P is the members, G the ghosts."""
+"""P copies of one world that are stepped together as arrays. Axes: P members, G ghosts."""
 
 from typing import NamedTuple
 
@@ -10,11 +10,11 @@ from mulex.worlds.world import World
 
 _62, _60 = np.uint64(62), np.uint64(60)
 _3 = np.uint64(3)
-_ACTIONS, _ONE = np.array(ACTIONS), np.array(1)  # arrays: NumPy takes twice as long over Python's numbers
+_ACTIONS, _ONE = np.array(ACTIONS), np.array(1)  # arrays, because NumPy takes twice as long for Python's numbers
 
 
 class Outcome(NamedTuple):
-    """What a step brought each member."""
+    """The result of a step for each member."""
 
     reward: np.ndarray  # (P,) float32
     terminal: np.ndarray  # (P,) bool: the game is over
@@ -22,14 +22,14 @@ class Outcome(NamedTuple):
 
 
 class WorldPack:
-    """The changing part of P worlds. `advance` restarts ended episodes; after `step` their last state can be seen."""
+    """The changing part of P worlds. `advance` restarts ended episodes; `step` leaves them in their last state."""
 
     def __init__(self, world: World, keys: np.ndarray) -> None:
-        """`keys` (P,) uint64 are the members' ghost streams."""
+        """`keys` (P,) uint64 are the keys of the members' ghost streams."""
         members = len(keys)
         self.world = world
         self.keys = keys[:, None]
-        self.places = np.zeros((members, 1), dtype=np.int64)  # how many ghost words are used up
+        self.words_used = np.zeros((members, 1), dtype=np.int64)  # of the ghosts' streams
         self.state = np.zeros(members, dtype=np.int64)
         self.steps = np.zeros(members, dtype=np.int64)
         self.ghosts = np.zeros((members, world.ghosts), dtype=np.int64)
@@ -53,20 +53,20 @@ class WorldPack:
 
     def step(self, actions: np.ndarray) -> Outcome:
         """Move every member by its action (P,)."""
-        place = self.state * _ACTIONS + actions
-        before, self.state = self.state, self._next[place]
-        reward = self._reward[place]
-        terminal = self._terminal[place]
+        entry = self.state * _ACTIONS + actions  # of the flat tables
+        before, self.state = self.state, self._next[entry]
+        reward = self._reward[entry]
+        terminal = self._terminal[entry]
         self.steps = self.steps + _ONE
         if self.world.ghosts:
             caught = self._move_ghosts(before)
             reward[caught] = 0.0
             terminal |= caught
-        truncated = (self.steps >= self._limit) > terminal  # late, and not over
+        truncated = (self.steps >= self._limit) > terminal  # over time and not terminal
         return Outcome(reward, terminal, truncated)
 
     def advance(self, actions: np.ndarray) -> Outcome:
-        """A step, and a new episode at once for every member whose episode ended with it."""
+        """Take a step, then begin a new episode for every member whose episode ended with it."""
         outcome = self.step(actions)
         ended = outcome.terminal | outcome.truncated
         if ended.any():
@@ -74,17 +74,17 @@ class WorldPack:
         return outcome
 
     def frames(self) -> np.ndarray:
-        """What each member sees now: (P, *frame_shape) uint8."""
+        """Draw what each member sees now: (P, *frame_shape) uint8."""
         return self.world.frames(self.state, self.ghosts)
 
     def _ghost_words(self, who: np.ndarray) -> np.ndarray:
-        """The next word of each ghost of the members of a mask: (n, G)."""
-        drawn = words(self.keys[who], self.places[who] + np.arange(self.world.ghosts))
-        self.places[who] += self.world.ghosts
+        """Draw the next word of each ghost of the members of a mask: (n, G)."""
+        drawn = words(self.keys[who], self.words_used[who] + np.arange(self.world.ghosts))
+        self.words_used[who] += self.world.ghosts
         return drawn
 
     def _move_ghosts(self, before: np.ndarray) -> np.ndarray:
-        """All ghosts move while the agents do; (P,) bool says who met one, on a cell or by swapping cells."""
+        """Move all ghosts; returns which agents (P,) met one, on the same cell or by swapping cells."""
         world = self.world
         drawn = self._ghost_words(np.ones(len(before), dtype=bool))
         turns = (drawn >> _62) == 0  # one word in four: the given 25 %

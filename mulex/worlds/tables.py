@@ -1,4 +1,4 @@
-"""A map compiled to tables, so that a step is a look-up. S counts all states, A = 4 actions."""
+"""A map compiled to tables, so that a step is a table look-up. Axes: S states, A = 4 actions."""
 
 from collections import deque
 from dataclasses import dataclass
@@ -6,7 +6,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from mulex.worlds.kinds import DOORS, ITEMS, PARALLEL_WALLS, WALLS, Kind
-from mulex.worlds.layout import Cell, Layout
+from mulex.worlds.maps import Cell, Layout
 
 MOVES = ((-1, 0), (0, 1), (1, 0), (0, -1))  # 0 up, 1 right, 2 down, 3 left
 ACTIONS = len(MOVES)
@@ -14,7 +14,7 @@ ACTIONS = len(MOVES)
 
 @dataclass(frozen=True)
 class State:
-    """All that a deterministic world remembers; `items` is a bit mask."""
+    """The state of a world without ghosts; `items` is a bit mask."""
 
     world: int  # 0 real, 1 parallel
     cell: Cell
@@ -23,11 +23,11 @@ class State:
 
 @dataclass(frozen=True)
 class Tables:
-    """Every reachable state: the non-terminal ones first, the start at 0, in the order a search finds them."""
+    """All reachable states in the order of the search, non-terminal ones first; the start is state 0."""
 
     layout: Layout
     live: int
-    """How many states are not terminal; the terminal ones follow."""
+    """The number of non-terminal states; the terminal ones follow them."""
     next_state: np.ndarray  # (S, A) int64
     reward: np.ndarray  # (S, A) float32
     terminal: np.ndarray  # (S, A) bool
@@ -38,7 +38,7 @@ class Tables:
 
 
 def step(layout: Layout, state: State, action: int) -> tuple[State, float, bool]:
-    """The rules of a deterministic world: the state after an action, its reward, and whether the game is over."""
+    """Apply the rules: return the state after an action, its reward, and whether the episode is over."""
     row, col = state.cell
     target = row + MOVES[action][0], col + MOVES[action][1]
     if state.world == 1:
@@ -58,7 +58,7 @@ def step(layout: Layout, state: State, action: int) -> tuple[State, float, bool]
 
 
 def compile_tables(layout: Layout) -> Tables:
-    """Search from the start, breadth first, and write down what every action does in every state that is found."""
+    """Search from the start, breadth first, and tabulate what every action does in every state."""
     start = State(0, layout.start, 0)
     live, ends = {start: 0}, dict[State, int]()
     found: list[list[tuple[State, float, bool]]] = []
@@ -90,7 +90,7 @@ def compile_tables(layout: Layout) -> Tables:
 
 
 def kind_of(layout: Layout, world: int, room: Cell, cell: Cell, items: int) -> Kind:
-    """What a cell shows while a room is seen, somebody standing there aside."""
+    """Return what a cell shows while a room is seen, without the agent and the ghosts."""
     room_index = room[0] * layout.rooms[1] + room[1]
     if layout.is_wall(cell):
         return (PARALLEL_WALLS if world else WALLS)[room_index]
@@ -109,7 +109,7 @@ def kind_of(layout: Layout, world: int, room: Cell, cell: Cell, items: int) -> K
 
 
 def _view(layout: Layout, world: int, room: Cell, items: int) -> np.ndarray:
-    """The frame of a room without the agent: the status row, then the room with its walls."""
+    """Draw the frame of a room without the agent: the status row, then the room with its walls."""
     rows, cols = layout.frame_shape
     top, left = layout.room_corner(room)
     view = np.full((rows, cols), Kind.NOT_HELD, dtype=np.uint8)

@@ -1,4 +1,4 @@
-"""Textures: 8 x 8 pixels a kind of cell, drawn from small patterns that a person can tell apart."""
+"""Textures: 8 x 8 pixels per kind of cell, in patterns that a person can tell apart."""
 
 import numpy as np
 
@@ -31,7 +31,7 @@ def _picture(text: str) -> np.ndarray:
 
 
 def _wall(pattern: int, dark: int, light: int) -> np.ndarray:
-    """Four patterns, one a room: bricks, diagonal stripes, upright planks, checks."""
+    """Draw one of four patterns, one per room: bricks, diagonal stripes, upright planks, checks."""
     row, col = np.indices((SIZE, SIZE))
     joints = [
         (row % 4 == 0) | ((col + 4 * (row // 4)) % 8 == 0),
@@ -43,7 +43,7 @@ def _wall(pattern: int, dark: int, light: int) -> np.ndarray:
 
 
 def texture_glyphs() -> np.ndarray:
-    """(kinds, 8, 8) uint8."""
+    """Return one texture per kind: (kinds, 8, 8) uint8."""
     glyphs = {kind: _picture(text) for kind, text in _DRAWN.items()}
     glyphs |= {kind: _wall(i, dark=40, light=120) for i, kind in enumerate(WALLS)}
     glyphs |= {kind: _wall(i, dark=230, light=170) for i, kind in enumerate(PARALLEL_WALLS)}

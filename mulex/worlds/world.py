@@ -1,4 +1,4 @@
-"""One world: a map, its tables, its ghosts, and how its frames look."""
+"""One world: a map, its tables, its ghosts, and the look of its frames."""
 
 from dataclasses import dataclass
 from functools import lru_cache
@@ -6,7 +6,7 @@ from functools import lru_cache
 import numpy as np
 
 from mulex.worlds.kinds import Kind, grey_glyphs
-from mulex.worlds.layout import MAPS, Cell, Layout
+from mulex.worlds.maps import LONGEST_EPISODE, MAPS, MOST_GHOSTS, Cell, Layout
 from mulex.worlds.tables import ACTIONS, MOVES, Tables, compile_tables
 from mulex.worlds.textures import texture_glyphs
 
@@ -16,16 +16,16 @@ LEAST_GHOST_DISTANCE = 2  # chosen
 
 @dataclass(frozen=True)
 class World:
-    """What never changes while a world is played. Ghost cells are numbers: row * columns of the map + column."""
+    """The constant part of a world. A ghost's cell is the number row * columns of the map + column."""
 
     tables: Tables
     ghosts: int
-    glyphs: np.ndarray  # (kinds, t, t) uint8: one pixel a cell, or a texture
+    glyphs: np.ndarray  # (kinds, t, t) uint8: one pixel or a texture per cell
     time_limit: int
     positions: np.ndarray  # (S,) int64: the agent's cell as a number
-    ghost_moves: np.ndarray  # (item masks, cells, A) int64: the cell a ghost is in after a move
+    ghost_moves: np.ndarray  # (item masks, cells, A) int64: a ghost's cell after a move
     ghost_starts: np.ndarray  # (n,) int64
-    view_corners: np.ndarray  # (S, 2) int64: the map's cell that is drawn at row 1, column 0 of the frame
+    view_corners: np.ndarray  # (S, 2) int64: the map cell drawn at row 1, column 0 of the frame
 
     @property
     def layout(self) -> Layout:
@@ -38,23 +38,23 @@ class World:
         return rows * self.glyphs.shape[1], cols * self.glyphs.shape[1]
 
     def cells(self, states: np.ndarray, ghosts: np.ndarray) -> np.ndarray:
-        """The kinds of cell seen in states (N,) with ghosts (N, G): (N, rows, cols) uint8."""
+        """Return the kinds of cell seen in states (N,) with ghosts (N, G): (N, rows, cols) uint8."""
         seen = self.tables.cells.take(states, axis=0)
         if self.ghosts:
             self._draw_ghosts(seen, states, ghosts)
         return seen
 
     def frames(self, states: np.ndarray, ghosts: np.ndarray) -> np.ndarray:
-        """What the agent sees: (N, *frame_shape) uint8."""
+        """Draw what the agent sees in states (N,) with ghosts (N, G): (N, *frame_shape) uint8."""
         return pixels(self.glyphs, self.cells(states, ghosts))
 
     def cell(self, number: int) -> Cell:
-        """A ghost's cell as (row, col)."""
+        """Convert a ghost's cell to (row, col)."""
         row, col = divmod(int(number), self.layout.shape[1])
         return row, col
 
     def _draw_ghosts(self, seen: np.ndarray, states: np.ndarray, ghosts: np.ndarray) -> None:
-        """Over the frame, where a ghost is in the room that is seen; nobody in the parallel world sees one."""
+        """Draw the ghosts that are in the seen room on the frames; in the parallel world none are visible."""
         rows, cols = self.layout.frame_shape
         corner = self.view_corners[states]
         row = ghosts // self.layout.shape[1] - corner[:, :1]  # (N, G)
@@ -66,7 +66,7 @@ class World:
 
 
 def pixels(glyphs: np.ndarray, cells: np.ndarray) -> np.ndarray:
-    """Cells (N, rows, cols) drawn with glyphs (kinds, t, t): (N, rows * t, cols * t)."""
+    """Draw cells (N, rows, cols) with glyphs (kinds, t, t): (N, rows * t, cols * t)."""
     n, rows, cols = cells.shape
     t = glyphs.shape[1]
     if t == 1:
@@ -75,7 +75,7 @@ def pixels(glyphs: np.ndarray, cells: np.ndarray) -> np.ndarray:
 
 
 def _ghost_moves(layout: Layout) -> np.ndarray:
-    """Where a ghost is after a step in each direction: through open doors, and where it cannot move it stays."""
+    """Return a ghost's cell after a step in each direction. It passes open doors, and stays where it cannot move."""
     rows, cols = layout.shape
     moves = np.empty((1 << len(layout.items), rows * cols, ACTIONS), dtype=np.int64)
     for items in range(len(moves)):
@@ -103,16 +103,17 @@ def build_world(
     textured: bool = False,
     time_limit: int | None = None,
 ) -> World:
-    """Compile a world. Tables are shared by worlds that differ in ghosts, textures or limits only."""
+    """Compile a world. Worlds that differ only in ghosts, textures or time limit share their tables."""
     if map not in MAPS:
         raise ValueError(f"map: got {map!r}, allowed is one of {', '.join(MAPS)}")
     for name, value in {"hard": hard, "textured": textured}.items():
         if not isinstance(value, bool | np.bool_):
             raise ValueError(f"{name}: got {value!r}, allowed is true or false")
-    if not isinstance(ghosts, int) or isinstance(ghosts, bool) or not 0 <= ghosts <= 16:
-        raise ValueError(f"ghosts: got {ghosts!r}, allowed is a whole number from 0 to 16")
-    if time_limit is not None and (not isinstance(time_limit, int) or isinstance(time_limit, bool) or time_limit < 1):
-        raise ValueError(f"time_limit: got {time_limit!r}, allowed is a whole number from 1 up")
+    if not isinstance(ghosts, int) or isinstance(ghosts, bool) or not 0 <= ghosts <= MOST_GHOSTS:
+        raise ValueError(f"ghosts: got {ghosts!r}, allowed is a whole number from 0 to {MOST_GHOSTS}")
+    whole = isinstance(time_limit, int) and not isinstance(time_limit, bool)
+    if time_limit is not None and not (whole and 1 <= time_limit <= LONGEST_EPISODE):
+        raise ValueError(f"time_limit: got {time_limit!r}, allowed is a whole number from 1 to {LONGEST_EPISODE:,}")
     tables = _tables(map, room_size, bool(hard))
     layout = tables.layout
     corner = np.array([layout.room_corner(layout.room_of(tuple(cell))) for cell in tables.position.tolist()])
@@ -128,6 +129,6 @@ def build_world(
     )
 
 
-@lru_cache(maxsize=8, typed=True)  # typed: 5.0 must not find what 5 left
+@lru_cache(maxsize=8, typed=True)  # typed, so that 5.0 does not get the entry of 5
 def _tables(map: str, room_size: int, hard: bool) -> Tables:
     return compile_tables(MAPS[map](room_size, hard))

@@ -1,4 +1,4 @@
-"""`mulex status`: how a sweep stands, also one that nobody trains any more."""
+"""`mulex status`: how a sweep stands, whether it is being trained or not."""
 
 import json
 import time
@@ -10,66 +10,83 @@ from rich.console import Console
 from rich.live import Live
 
 from mulex.errors import UserError
-from mulex.folder import Folder, open_folder
-from mulex.run_file import DamagedRunFile, read_run_file, run_name
-from sweeps.board import Board, Pace, Standing
-from sweeps.store import frozen_spec
-from sweeps.view import LOOK_SECONDS, describe, failures, picture
+from mulex.messages import first_line, printable
+from mulex.store.folder import Folder, open_folder
+from mulex.store.layout import run_name
+from mulex.store.run_file import DamagedRunFile
+from mulex.store.run_store import read_run
+from sweeps.inventory import frozen_spec
+from sweeps.monitor.pace import forecast
+from sweeps.monitor.paused import find_paused
+from sweeps.monitor.status import Board
+from sweeps.monitor.terminal import LOOK_SECONDS, describe, failures, make_console, paused_lines, picture, say
+from sweeps.plan import PlannedRun
+
+CURVE_WIDTH = 100  # characters of a curve where the output is no terminal
 
 
 @click.command()
 @click.argument("out", metavar="DIR")
-@click.option("--watch", is_flag=True, help="Go on showing it until Ctrl-C or the end.")
+@click.option("--watch", is_flag=True, help="Keep showing it until Ctrl-C or the end.")
 @click.option("--json", "as_json", is_flag=True, help="As one JSON object, for other programs.")
 @click.option("--run", "run_id", metavar="ID", help="One run: its hyperparameters and its curve.")
 def status(out: str, watch: bool, as_json: bool, run_id: str | None) -> None:
     """Show done, running, failed and pending runs by method, best and median so far, and the time left."""
-    folder, console = open_folder(out), Console()
-    spec = frozen_spec(folder)
-    board = Board(spec, folder)
+    folder, console = open_folder(out), make_console()
+    board = Board(frozen_spec(folder), folder)
     if run_id is not None:
         _show_run(board, folder, run_id, console)
     elif as_json:
-        click.echo(json.dumps(_plain(spec.name, board.refresh()), indent=2))
+        click.echo(json.dumps(_plain(board), indent=2))
     elif watch:
-        _watch(board, spec.name, console)
+        _watch(board, console)
     else:
-        _show(board.refresh(), spec.name, console)
+        _show(board, console)
 
 
-def _show(standing: Standing, name: str, console: Console) -> None:
-    console.print(picture(standing, None, name))
-    for line in [*failures(standing), *[f"damaged: {name}" for name in standing.damaged]]:
-        console.print(line, highlight=False, soft_wrap=True)
+def _show(board: Board, console: Console) -> None:
+    status = board.refresh()
+    console.print(picture(status, forecast(status)))
+    damaged = [f"damaged: {name}" for name in status.damaged]
+    for line in [*paused_lines(find_paused(board, status)), *failures(status), *damaged]:
+        say(console, line)
 
 
-def _watch(board: Board, name: str, console: Console) -> None:
-    pace = Pace()
+def _watch(board: Board, console: Console) -> None:
     with Live(console=console, auto_refresh=False) as live:
         while True:
-            standing = board.refresh()
-            live.update(picture(standing, pace.forecast(standing), name), refresh=True)
-            if standing.count("done") + standing.count("failed") == standing.total:
+            status = board.refresh()
+            live.update(picture(status, forecast(status)), refresh=True)
+            if status.count("done") + status.count("failed") == status.total:
                 return
             time.sleep(LOOK_SECONDS)
 
 
-def _plain(name: str, standing: Standing) -> dict[str, Any]:
+def _plain(board: Board) -> dict[str, Any]:
+    status = board.refresh()
+    ahead = forecast(status)
     return {
-        "sweep": name,
-        "total": standing.total,
+        "sweep": status.name,
+        "total": status.total,
         "lines": [
             {key: getattr(line, key) for key in ("world", "method", "done", "running", "failed", "pending")}
             | {"best": line.best, "median": line.median}
-            for line in standing.lines
+            for line in status.lines
         ],
-        "packs": standing.packs,
+        "runs_an_hour": ahead.runs_an_hour if ahead else None,
+        "seconds_left": ahead.seconds_left if ahead else None,
+        "at_least": ahead.is_least if ahead else False,
+        "packs": [{key: value for key, value in pack.items() if key != "rows"} for pack in status.packs],
+        "paused": [
+            {"runs": [run.run_id for run in pack.runs], "iteration": pack.iteration}
+            for pack in find_paused(board, status)
+        ],
         "failures": [
             {"run": run.run_id, "world": run.world, "method": run.method, "draw": run.draw, "seed": run.seed}
             | {"status": finished.status, "error": finished.error}
-            for run, finished in standing.failures
+            for run, finished in status.failures
         ],
-        "damaged": standing.damaged,
+        "damaged": status.damaged,
     }
 
 
@@ -80,24 +97,35 @@ def _show_run(board: Board, folder: Folder, run_id: str, console: Console) -> No
         raise UserError(f"--run {run_id}: {found}; ids are in runs.parquet and in mulex status --json")
     run = matches[0]
     try:
-        finished = read_run_file(folder, run_name(run.method, run.run_id))
+        finished = read_run(folder, run_name(run.method, run.run_id))
     except FileNotFoundError:
-        packs = [pack for pack in board.refresh().packs if run.run_id in pack["runs"]]
-        where = (
-            f"running, iteration {packs[0]['iteration']} of {packs[0]['iterations']}" if packs else "not trained yet"
-        )
-        console.print(f"{describe(run)}: {where}", highlight=False, soft_wrap=True)
+        say(console, f"{describe(run)}: {_where(board, run)}")
         return
     except DamagedRunFile as error:
         raise UserError(str(error)) from None
     for key, value in finished.row.items():
         if value is not None:
-            console.print(f"{key:20} {value}", highlight=False)
-    console.print(_curve(finished.curve["eval_return"].to_pylist(), console.width))
+            say(console, f"{key:20} {first_line(str(value), 1000)}")
+    for line in str(finished.row.get("error") or "").strip().splitlines()[1:]:  # the traceback
+        say(console, printable(line))
+    width = console.width if console.is_terminal else CURVE_WIDTH
+    console.print(_curve([x or 0.0 for x in finished.curve["eval_return"].to_pylist()], width))
+
+
+def _where(board: Board, run: PlannedRun) -> str:
+    """Say how far a run is that has no result."""
+    status = board.refresh()
+    for pack in status.packs:
+        if run.run_id in pack["runs"]:
+            return f"running, iteration {pack['iteration']} of {pack['iterations']}"
+    for paused in find_paused(board, status):
+        if run in paused.runs:
+            return f"paused, checkpoint of iteration {paused.iteration}"
+    return "not trained yet"
 
 
 def _curve(returns: list[float], width: int, height: int = 10) -> str:
-    """Evaluation return by iteration, as rows of blocks."""
+    """Draw the evaluation return by iteration as rows of blocks."""
     if not returns:
         return "no curve"
     columns = min(len(returns), max(10, width - 12))

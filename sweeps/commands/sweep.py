@@ -1,6 +1,7 @@
-"""`mulex sweep` and `mulex resume`: launch a spec, or go on with a folder's own."""
+"""`mulex sweep` and `mulex resume`: launch a spec, or continue the spec of a folder."""
 
 import sys
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -8,48 +9,43 @@ import click
 from rich.console import Console
 
 from mulex.errors import UserError
-from mulex.folder import Folder, open_folder
-from sweeps.board import Board
-from sweeps.cluster_choice import Cluster
-from sweeps.commands.read_spec import read_spec
-from sweeps.engine_choice import engine_lines
-from sweeps.launch import Ended, Interruption, Launch
-from sweeps.lease import Lease
+from mulex.store.folder import Folder, StorageError, open_folder
+from mulex.store.layout import CURVES_TABLE, RUNS_TABLE
+from sweeps.api import Outcome, launch_in
+from sweeps.commands.options import cluster_options, override_option
+from sweeps.engine_check import engine_lines
+from sweeps.execution.cluster import Cluster
+from sweeps.inventory import frozen_spec
+from sweeps.monitor.terminal import failures, make_console, picture, say
+from sweeps.preflight import RefusedHere, report
 from sweeps.spec import Spec
-from sweeps.store import additions, frozen_spec
-from sweeps.view import LiveView, failures, picture
-
-
-def cluster_options(command: Any) -> Any:
-    """Where to train."""
-    options = [
-        click.option("--address", metavar="A", help="A Ray cluster (auto, or host:port).  [default: embedded Ray]"),
-        click.option("--cpus", type=click.IntRange(1), help="Cores for the embedded Ray.  [default: all]"),
-        click.option("--dashboard", is_flag=True, help="Start the embedded Ray's dashboard and print its address."),
-    ]
-    for option in reversed(options):
-        command = option(command)
-    return command
+from sweeps.spec.loading import read_source
+from sweeps.spec.reader import read_tree
 
 
 @click.command()
 @click.argument("spec_file", metavar="SPEC", type=click.Path(path_type=Path))
 @click.option("--out", required=True, metavar="DIR", help="The sweep's folder: a path, or a URL such as s3://bucket/x.")
-@click.option("--set", "overrides", multiple=True, metavar="PATH=VALUE", help="For example search.draws=8.")
+@override_option
 @click.option("--dry-run", is_flag=True, help="Say what would be trained and what it would cost; train nothing.")
 @cluster_options
 def sweep(spec_file: Path, out: str, overrides: tuple[str, ...], dry_run: bool, **cluster: Any) -> None:
     """Launch a sweep, or continue it: every run of SPEC that DIR does not have is trained.
 
-    Ctrl-C once leaves snapshots and stops; the same command, or `mulex resume DIR`, goes on from there.
+    Ctrl-C once leaves checkpoints and stops; the same command, or `mulex resume DIR`, continues from there.
     """
-    spec, folder = read_spec(spec_file, overrides), open_folder(out)
-    if dry_run:
-        from sweeps.estimate import print_estimate
+    tree, folder = read_source(spec_file, overrides), open_folder(out)
+    spec = read_tree(tree)
+    try:
+        if dry_run:
+            from sweeps.estimate import print_estimate, refuse_as_launch
 
-        print_estimate(spec, folder, Cluster(**cluster), Console())
-        return
-    launch(spec, folder, Cluster(**cluster))
+            refuse_as_launch(spec, folder, Cluster(**cluster))
+            print_estimate(spec, folder, Cluster(**cluster), make_console())
+        else:
+            _launch(spec, folder, Cluster(**cluster))
+    except RefusedHere as refused:
+        report(refused.findings, tree)
 
 
 @click.command()
@@ -58,41 +54,46 @@ def sweep(spec_file: Path, out: str, overrides: tuple[str, ...], dry_run: bool, 
 def resume(out: str, **cluster: Any) -> None:
     """Continue a sweep from the spec in its own folder."""
     folder = open_folder(out)
-    launch(frozen_spec(folder), folder, Cluster(**cluster))
+    _launch(frozen_spec(folder), folder, Cluster(**cluster))
 
 
-def launch(spec: Spec, folder: Folder, cluster: Cluster) -> None:
-    """Train what is missing, show it, and end with the exit code that fits."""
-    console = Console()
-    if not cluster.address:  # elsewhere the workers choose, and may be built otherwise
+def _launch(spec: Spec, folder: Folder, cluster: Cluster) -> None:
+    run_launch(spec, folder, cluster, lambda console: launch_in(spec, folder, cluster, console))
+
+
+def run_launch(spec: Spec, folder: Folder, cluster: Cluster, launch: Callable[[Console], Outcome]) -> None:
+    """Launch with progress in the terminal, and end with the exit code that fits."""
+    console = make_console()
+    if not cluster.address:  # workers elsewhere choose for themselves, and may be built otherwise
         for line in engine_lines(spec):
-            console.print(line, highlight=False, soft_wrap=True)
+            say(console, line)
     try:
-        with Lease(folder) as lease, Interruption().listening() as interruption:
-            for added in additions(folder, spec):
-                console.print(f"added: {added}", highlight=False, soft_wrap=True)
-            launched = Launch(spec, folder, cluster, interruption, lease)
-            board = Board(spec, folder)
-            with LiveView(board, console, lambda: interruption.asked):
-                ended = launched.run()
-    except OSError as error:
-        again = f"when it can be, go on with: mulex resume {folder.url}"
-        raise UserError(f"{folder.url}: cannot be written: {error}\n{again}") from None
-    _conclude(ended, board, folder, console)
+        outcome = launch(console)
+    except StorageError as error:
+        raise UserError(f"{error}\nonce that is mended, continue with: mulex resume {folder.url}") from None
+    _print_outcome(outcome, console)
+    sys.exit(outcome.exit_code)
 
 
-def _conclude(ended: Ended, board: Board, folder: Folder, console: Console) -> None:
-    standing = board.refresh()
-    console.print(picture(standing, None, board.spec.name))
-    for line in failures(standing):
-        console.print(line, highlight=False, soft_wrap=True)
-    if ended.storage_error:
-        console.print(f"stopped: {ended.storage_error}", highlight=False, soft_wrap=True)
-    if ended.storage_error or ended.interrupted:
-        console.print(f"go on with: mulex resume {folder.url}", highlight=False, soft_wrap=True)
-    else:
-        console.print(f"tables: {folder.url}/runs.parquet, curves.parquet", highlight=False, soft_wrap=True)
-    if ended.interrupted:
-        sys.exit(130)
-    if standing.failures or ended.storage_error or standing.count("pending"):
-        sys.exit(1)
+def _print_outcome(outcome: Outcome, console: Console) -> None:
+    console.print(picture(outcome.status))
+    lines = failures(outcome.status)
+    lines += [f"not of this spec, left out of the tables: {name}" for name in outcome.strangers]
+    lines += [f"stopped: {outcome.storage_error}"] if outcome.storage_error else []
+    lines += [f"stopped by the budget: {outcome.budget}"] if outcome.budget else []
+    for line in [*lines, *next_steps(outcome)]:
+        say(console, line)
+
+
+def next_steps(outcome: Outcome) -> list[str]:
+    """Say what to do after a launch."""
+    folder = outcome.folder
+    if outcome.storage_error or outcome.interrupted or outcome.missing:
+        return [f"continue with: mulex resume {folder}"]
+    lines = [f"tables: {folder}/{RUNS_TABLE}, {CURVES_TABLE}"]
+    if outcome.failed:
+        run, _ = next(pair for pair in outcome.status.failures if pair[1].status == "failed")
+        lines.append(f"look at a failure: mulex status {folder} --run {run.run_id}; try again: mulex resume {folder}")
+    elif outcome.done:
+        lines.append(f"next: mulex plot {folder} --figure all, mulex stats {folder}, or mulex report {folder}")
+    return lines

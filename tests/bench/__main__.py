@@ -9,7 +9,7 @@ from pathlib import Path
 import tests.bench
 
 RESULTS = Path("build/bench.json")
-HELPERS = ("__main__", "plain_dqn", "peers")  # peers: make bench-peers
+HELPERS = ("__main__", "plain_dqn", "peers", "test_peers", "coverage_of_intervals")  # make bench-peers, make coverage
 
 
 def main(names: list[str]) -> None:

@@ -9,8 +9,8 @@ from collections.abc import Callable
 import torch
 
 from mulex.config import GridWorldConfig, TrainingConfig
+from mulex.learners.dqn.torch.engine import TorchEngine
 from mulex.methods import make_run
-from mulex.torch_engine import TorchEngine
 from tests.bench.plain_dqn import PlainDQN
 
 PACKS = (1, 5, 16, 32)
@@ -22,7 +22,7 @@ import resource, sys
 import numpy as np
 from mulex.config import GridWorldConfig, TrainingConfig
 from mulex.methods import make_run
-from mulex.engines import make_engine
+from mulex.learners.dqn.engines import make_engine
 
 def resident():
     return int(open("/proc/self/statm").read().split()[1]) * resource.getpagesize()

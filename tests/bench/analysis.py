@@ -7,7 +7,7 @@ import tempfile
 import time
 from pathlib import Path
 
-from tests.analysis_tables import SPACES, made, write_starts
+from tests.support.analysis_tables import SPACES, made, write_starts
 
 MB = 2**20
 

@@ -6,8 +6,8 @@ A diagnostic, not a race: figures are the median over seeds of the states seen, 
 import numpy as np
 
 from mulex.config import GridWorldConfig, TrainingConfig
+from mulex.learners.dqn.torch.engine import TorchEngine
 from mulex.methods import make_run
-from mulex.torch_engine import TorchEngine
 from mulex.worlds.world import build_world
 
 SEEDS = 5

@@ -13,11 +13,12 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
-from mulex.folder import open_folder
-from mulex.run_file import RunFile, collect_tables, curve_table, write_run_file
-from sweeps.launch import make_plan
-from sweeps.spec import Spec, load_spec
-from sweeps.store import freeze_spec
+from mulex.store.collecting import collect_tables
+from mulex.store.folder import open_folder
+from mulex.store.run_file import RunFile, curve_table, write_run_file
+from sweeps.inventory import freeze_spec
+from sweeps.plan import make_plan
+from sweeps.spec import Spec, parse_spec
 
 CORES = os.cpu_count() or 1
 
@@ -41,18 +42,17 @@ execution: {checkpoint_every: 1min}
 _SWEEP = """
 import json, sys, time
 from rich.console import Console
-from mulex.folder import open_folder
-from sweeps.cluster_choice import Cluster
-from sweeps.launch import Interruption, Launch
-from sweeps.spec import load_spec
-from sweeps.store import freeze_spec
-from sweeps.tuning import connected
-spec, folder = load_spec(open(sys.argv[1]).read(), "bench"), open_folder(sys.argv[2])
+from mulex.store.folder import open_folder
+from sweeps.api import launch_in
+from sweeps.execution.cluster import Cluster, connected
+from sweeps.inventory import freeze_spec
+from sweeps.spec import parse_spec
+spec, folder = parse_spec(open(sys.argv[1]).read(), "bench"), open_folder(sys.argv[2])
 freeze_spec(folder, spec)
 began = time.perf_counter()
 with connected(Cluster()):
     started = time.perf_counter()
-    Launch(spec, folder, Cluster(), Interruption()).run()
+    launch_in(spec, folder, Cluster())
     ended = time.perf_counter()
 status = open("/proc/self/status").read()  # ru_maxrss would be that of whoever started this process
 peak = int(status.split("VmHWM:")[1].split()[0]) / 1024
@@ -67,7 +67,8 @@ def measure() -> dict[str, float]:
         return _orchestration(place) | _planning() | _large_store(place) | _real(place)
 
 
-def _sweep(place: Path, name: str, text: str) -> dict[str, float]:
+def sweep(place: Path, name: str, text: str) -> dict[str, float]:
+    """Run a sweep in a process of its own; gives its seconds and its memory."""
     spec_file = place / f"{name}.yaml"
     spec_file.write_text(text)
     command = [sys.executable, "-c", _SWEEP, str(spec_file), str(place / name)]
@@ -77,12 +78,12 @@ def _sweep(place: Path, name: str, text: str) -> dict[str, float]:
 
 def _orchestration(place: Path) -> dict[str, float]:
     runs = 1000
-    figures = _sweep(place, "nothing", NOTHING.replace("DRAWS", str(runs // 5)))
+    figures = sweep(place, "nothing", NOTHING.replace("DRAWS", str(runs // 5)))
     return {"orchestration_ms_per_run": figures["without_ray"] / runs * 1000, "orchestration_driver_mb": figures["mb"]}
 
 
 def _planning() -> dict[str, float]:
-    spec = load_spec(NOTHING.replace("DRAWS", "20000"), "bench")
+    spec = parse_spec(NOTHING.replace("DRAWS", "20000"), "bench")
     return {"plan_100k_runs_seconds": _time(lambda: list(make_plan(spec, open_folder("unused")).runs()))}
 
 
@@ -94,16 +95,17 @@ def _time(action: Callable[[], object]) -> float:
 
 def _large_store(place: Path) -> dict[str, float]:
     """3,000 runs of 800 iterations, made by hand: nothing left to train, and the tables."""
-    spec = load_spec(NOTHING.replace("DRAWS", "600"), "bench")
+    spec = parse_spec(NOTHING.replace("DRAWS", "600"), "bench")
     folder = open_folder(place / "large")
     freeze_spec(folder, spec)
     _fill(spec, str(place / "large"))
+    size = sum(path.stat().st_size for path in (place / "large" / "runs").rglob("*.parquet"))
     collecting = _time(lambda: collect_tables(folder))
     resume = [sys.executable, "-m", "cluster.cli", "resume", str(place / "large")]
     return {
         "collect_3000_runs_x_800_seconds": collecting,
         "resume_finished_3000_runs_seconds": _time(lambda: subprocess.run(resume, capture_output=True, check=True)),
-        "run_file_kb": sum(path.stat().st_size for path in (place / "large" / "runs").rglob("*.parquet")) / 3000 / 1024,
+        "run_file_kb": size / 3000 / 1024,
     }
 
 
@@ -120,7 +122,7 @@ def _fill(spec: Spec, place: str) -> None:
 
 def _real(place: Path) -> dict[str, float]:
     """Wall time, Ray's start included, over the packs' own training time divided by the cores."""
-    figures = _sweep(place, "real", REAL)
+    figures = sweep(place, "real", REAL)
     runs = pd.read_parquet(place / "real" / "runs.parquet")
     ideal = float(runs["seconds"].sum()) / CORES
     return {"sweep_wall_over_ideal": figures["with_ray"] / ideal, "sweep_ideal_seconds": ideal}

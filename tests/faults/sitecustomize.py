@@ -18,6 +18,8 @@ from pathlib import Path
 
 FOLDER = os.environ.get("MULEX_FAULTS")
 REPORT_SECONDS = os.environ.get("MULEX_REPORT_SECONDS")
+START_SECONDS = os.environ.get("MULEX_START_SECONDS")
+FOLD_AT = os.environ.get("MULEX_FOLD_AT")
 COMMITS = "commits.log"
 
 
@@ -50,12 +52,21 @@ def die_after_bytes(count):
 def patch_folder(module):
     """Die in the middle of a write, before the rename, or right after it; or stand still until somebody says go on.
 
-    Every run that was committed is noted.
+    In object storage a file is put there whole by its nature, so half a write is none. Every run that was committed is
+    noted.
     """
-    write = module.LocalFolder.write
+    for kind in (module.LocalFolder, module.RemoteFolder):
+        kind.write = faulty_write(kind.write, is_local=kind is module.LocalFolder)
+        kind.remove_many = faulty_remove_many(kind.remove_many)
+
+
+def faulty_write(write, is_local):
+    """A write that meets the armed faults."""
 
     def faulty(self, name, content):
         mode = armed("write", name)
+        if mode in ("half", "flushed") and not is_local:
+            die()
         if mode == "half":
             die_after_bytes(len(content) // 2)
         if mode == "flushed":
@@ -69,20 +80,46 @@ def patch_folder(module):
         if mode == "renamed":
             die()
 
-    module.LocalFolder.write = faulty
+    return faulty
 
 
-def patch_snapshot(module):
-    """Die when a snapshot has been read and nothing was done with it yet."""
-    load = module.load_snapshot
+def faulty_remove_many(remove_many):
+    """A removal of several files that meets the armed faults: before it, in the middle of it, or after it."""
 
-    def faulty(folder, pack):
-        found = load(folder, pack)
+    def faulty(self, names):
+        mode = armed("remove", " ".join(names))
+        if mode == "half":
+            remove_many(self, list(names)[: len(names) // 2])
+        if mode in ("half", "flushed"):
+            die()
+        remove_many(self, names)
+        if mode == "renamed":
+            die()
+
+    return faulty
+
+
+def patch_folding(module):
+    """Fold the few runs that a test has."""
+    module.FOLD_AT = int(FOLD_AT)
+
+
+def patch_background(module):
+    """Look for run files to fold several times in a short sweep."""
+    module.LOOK_SECONDS = 0.5
+
+
+def patch_checkpoints(module):
+    """Die when a checkpoint has been read and nothing was done with it yet."""
+    load = module.load_checkpoint
+
+    def faulty(folder, pack, *arguments):
+        found = load(folder, pack, *arguments)
         if found is not None and armed("restore", pack):
             die()
         return found
 
-    module.load_snapshot = faulty
+    module.load_checkpoint = faulty
 
 
 def patch_engine(module):
@@ -102,11 +139,24 @@ def patch_trainable(module):
     module.REPORT_SECONDS = float(REPORT_SECONDS)
 
 
+def patch_silence(module):
+    """Give a worker that has not reported yet less time."""
+    module.START_SECONDS = float(START_SECONDS)
+
+
 PATCHES = {}
+if FOLD_AT:
+    PATCHES |= {"mulex.store.folding": patch_folding, "mulex.store.background": patch_background}
 if FOLDER:
-    PATCHES |= {"mulex.folder": patch_folder, "mulex.snapshot": patch_snapshot, "mulex.replay": patch_engine}
+    PATCHES |= {
+        "mulex.store.folder": patch_folder,
+        "mulex.store.checkpoints": patch_checkpoints,
+        "mulex.learners.dqn.replay": patch_engine,
+    }
 if REPORT_SECONDS:
-    PATCHES["sweeps.trainable"] = patch_trainable
+    PATCHES["sweeps.execution.trainable"] = patch_trainable
+if START_SECONDS:
+    PATCHES["sweeps.execution.silence"] = patch_silence
 
 
 class PatchingLoader(importlib.abc.Loader):

@@ -6,7 +6,7 @@ gradient, which nobody needs. Biases, activations, the optimiser, the world and 
 
 Counted is what was really computed: distinct stacks of a batch forward and backward (once, however often a batch holds
 them), stacks whose target value was not remembered forward, and so the stacks acted on, in training and evaluation.
-The engine also computes equal patches of pictures once, and leaves out slopes of zero on the way back;
+The engine also computes equal patches of pictures once, and skips zero gradients in the backward pass;
 the fraction of the peak is measured with these two savings turned off, so that the operations are known.
 """
 

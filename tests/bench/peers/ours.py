@@ -3,8 +3,8 @@
 from collections.abc import Iterator
 
 from mulex.config import GridWorldConfig, TrainingConfig
+from mulex.learners.dqn.native.engine import ALL_SAVINGS, EQUAL_PATCHES_ONCE, NONZERO_ONLY, NativeEngine
 from mulex.methods import make_run
-from mulex.native_engine import ALL_SAVINGS, EQUAL_PATCHES_ONCE, SLOPES_ONLY, NativeEngine
 from tests.bench.peers.flops import computed
 from tests.bench.plain_dqn import PlainDQN
 
@@ -34,10 +34,10 @@ class Native:
 
 
 class Counted(Native):
-    """Every patch and slope is computed: only then does the count of its work say how many operations it took."""
+    """Every patch and gradient is computed: only then does the count of its work say how many operations it took."""
 
     def __init__(self) -> None:
-        super().__init__(savings=ALL_SAVINGS & ~EQUAL_PATCHES_ONCE & ~SLOPES_ONLY)
+        super().__init__(savings=ALL_SAVINGS & ~EQUAL_PATCHES_ONCE & ~NONZERO_ONLY)
 
 
 class NothingSaved(Native):

@@ -1,0 +1,40 @@
+"""`mulex best`: the best draws of each method, and how to train them alone."""
+
+import json
+import math
+from collections.abc import Sequence
+
+import click
+
+
+@click.command()
+@click.argument("paths", metavar="DIR...", nargs=-1, required=True)
+@click.option("--top", default=3, show_default=True, type=click.IntRange(1), help="How many draws of each method.")
+@click.option("--json", "as_json", is_flag=True, help="As a JSON list, for other programs.")
+def best(paths: Sequence[str], top: int, as_json: bool) -> None:
+    """Print the best draws of each method with 95 % intervals over seeds, their values, and the command for each.
+
+    Draws that `mulex confirm` trained with test seeds have the score of these. Of others the score is that of the runs
+    by which they are chosen, so it is likely to be too high.
+    """
+    import analysis
+    from analysis.best_draws import best_draws, shown_value
+    from analysis.labels import display_name
+    from mulex.messages import printable
+
+    tables = analysis.load(*paths)
+    found = best_draws(tables, top)
+    if as_json:
+        click.echo(json.dumps([one.plain() for one in found], indent=2))
+    for one in [] if as_json else found:
+        ends = "-" if math.isnan(one.low) else f"{one.low:.3f}, {one.high:.3f}"
+        values = ", ".join(f"{name} = {shown_value(value)}" for name, value in one.values.items())
+        head = f"{one.world}  {display_name(one.method)}  #{one.rank}  draw {one.draw}  {one.score:.3f} [{ends}]"
+        seeds = f"{one.seeds} test seeds, tuned {one.tuned:.3f}" if one.role == "test" else f"{one.seeds} seeds"
+        click.echo(printable(f"{head}  ({seeds})  {values}", 2000))
+        if one.command:
+            click.echo(f"  {printable(one.command, 10_000)}")
+    for warning in tables.warnings:
+        click.echo(warning, err=True)
+    if note := tables.complete.note():
+        click.echo(f"not complete: {note}", err=True)

@@ -1,0 +1,153 @@
+"""The numbers by which a claim is judged: each has an interval and a boundary that the claim puts it above or below."""
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+import pandas as pd
+from scipy.stats import norm, t
+
+from analysis.bootstrap import LEVEL, REPLICATES, generator, resample, take
+from analysis.estimates import Estimate
+from analysis.measures import draw_means
+from analysis.statistics import estimate, probability_to_beat
+from analysis.tables import Tables
+
+Measure = Callable[[np.ndarray], np.ndarray]
+FEWEST = 5
+"""With fewer draws than this an interval is too narrow, so no conclusion is drawn from it."""
+
+POWER = 0.8
+"""The probability with which the expected number of draws should decide a claim."""
+RISE, FALL, TURN = "rise", "fall", "turn"
+REPRODUCED, NOT_REPRODUCED, TOO_FEW = "reproduced", "not reproduced", "not enough runs"
+
+
+@dataclass(frozen=True)
+class Evidence:
+    """One number behind a claim, which is right if the number is above (or below) the boundary.
+
+    In runs shorter than the paper's, `may_yet` says how longer training could move the number. One that may rise is
+    no evidence below the boundary, one that may fall none above it, and one that may turn none at all.
+    """
+
+    what: str
+    estimate: Estimate
+    boundary: float
+    above: bool = True
+    draws: int = 10**9
+    may_yet: str = ""
+
+    @property
+    def verdict(self) -> str:
+        """The verdict, which needs the whole interval on one side of the boundary."""
+        low, high = self.estimate.low, self.estimate.high
+        if self.draws < FEWEST or math.isnan(low) or math.isnan(high):
+            return TOO_FEW
+        is_above, is_below = low > self.boundary, high < self.boundary
+        if (is_above and self.may_yet in ("", RISE)) or (is_below and self.may_yet in ("", FALL)):
+            return REPRODUCED if is_above == self.above else NOT_REPRODUCED
+        return TOO_FEW
+
+    @property
+    def draws_needed(self) -> int | None:
+        """The draws with which this number would be expected to decide, None if that cannot be said.
+
+        It is the number for a power of 80 % if the number itself stays as it is and its interval shrinks with the
+        square root of the draws. More draws do not help a number that longer training may move across its boundary.
+        """
+        low, high, lead = self.estimate.low, self.estimate.high, abs(self.estimate.value - self.boundary)
+        if self.may_yet or self.draws < 2 or not all(map(math.isfinite, (low, high, lead))) or lead == 0 or high <= low:
+            return None
+        error = (high - low) / (2 * float(t.ppf((1 + LEVEL) / 2, self.draws - 1)))
+        reach = float(norm.ppf((1 + LEVEL) / 2) + norm.ppf(POWER))
+        return max(math.ceil(self.draws * (reach * error / lead) ** 2), self.draws + 1, FEWEST)
+
+
+def judge(evidence: list[Evidence]) -> str:
+    """Judge a claim: it holds if all its parts do, and fails if any of them does."""
+    verdicts = {one.verdict for one in evidence}
+    if NOT_REPRODUCED in verdicts:
+        return NOT_REPRODUCED
+    return REPRODUCED if verdicts == {REPRODUCED} else TOO_FEW
+
+
+@dataclass(frozen=True)
+class Sample:
+    """The scored runs of a method in a world, and the rows of each bootstrap replicate."""
+
+    tables: Tables
+    runs: pd.DataFrame
+    rows: np.ndarray  # (B, D, S)
+
+    @property
+    def scores(self) -> np.ndarray:
+        return self.runs["score"].to_numpy()
+
+    @property
+    def draws(self) -> int:
+        return int(self.runs["draw"].nunique())
+
+    @property
+    def flat_rows(self) -> np.ndarray:
+        return self.rows.reshape(len(self.rows), -1)
+
+    def measure(self, measure: Measure) -> tuple[float, np.ndarray]:
+        """Return a measure of the scores, and of the scores of every replicate."""
+        return float(measure(self.scores[None])[0]), measure(take(self.scores, self.flat_rows))
+
+    def share(self, holds: np.ndarray) -> tuple[float, np.ndarray]:
+        """Return the share of runs for which something holds (R,), and the same by replicate."""
+        return float(holds.mean()), np.nanmean(take(holds.astype(float), self.flat_rows), axis=1)
+
+
+def sample(tables: Tables, world: str, method: str, seed: int = 0) -> Sample | None:
+    """Return the sample of a method in a world, None if none of its runs has a score."""
+    runs = tables.scored
+    runs = runs[(runs["world"] == world) & (runs["method"] == method)]
+    if runs.empty:
+        return None
+    return Sample(tables, runs, resample(runs["draw"].to_numpy(), REPLICATES, generator(seed, world, method)))
+
+
+def difference(what: str, measure: Measure, one: Sample, other: Sample) -> Evidence:
+    """Measure by how much one method is above another in some measure of its scores."""
+    (a, many_a), (b, many_b) = one.measure(measure), other.measure(measure)
+    draws = min(one.draws, other.draws)
+    return Evidence(what, estimate(a - b, many_a - many_b, draws), 0.0, draws=draws)
+
+
+def superiority(what: str, one: Sample, other: Sample) -> Evidence:
+    """Measure how often a random draw of one method is above one of another."""
+    found = probability_to_beat(*[draw_means(of.runs["draw"].to_numpy(), of.scores) for of in (one, other)])
+    return Evidence(what, found, 0.5, draws=min(one.draws, other.draws))
+
+
+def share_of_runs(what: str, holds: np.ndarray, draws: np.ndarray, boundary: float, may_yet: str = "") -> Evidence:
+    """Measure a share of runs that is claimed to be above the boundary; the seeds of a draw count as one.
+
+    `holds` and `draws` are (R,). The interval is Wilson's, since a bootstrap of runs that all agree has no width.
+    """
+    shares = draw_means(draws, holds.astype(float))
+    share = float(shares.mean())
+    return Evidence(what, Estimate(share, *wilson(share, len(shares))), boundary, draws=len(shares), may_yet=may_yet)
+
+
+def wilson(share: float, n: int) -> tuple[float, float]:
+    """Return Wilson's interval for a share of n; the share need not be a whole number of them."""
+    z = float(norm.ppf((1 + LEVEL) / 2))
+    centre, reach = 2 * n * share + z**2, z * math.sqrt(4 * n * share * (1 - share) + z**2)
+    low, high = ((centre + side) / (2 * (n + z**2)) for side in (-reach, reach))
+    return low if share > 0 else 0.0, high if share < 1 else 1.0
+
+
+def mean_of(
+    what: str, values: np.ndarray, boundary: float, above: bool, name: str, draws: np.ndarray | None = None
+) -> Evidence:
+    """Measure the mean over draws of values (R,), one for each run; without `draws` every run is a draw of its own."""
+    draws = np.arange(len(values)) if draws is None else draws
+    means = draw_means(draws, values)
+    resampled = np.nanmean(take(values, resample(draws, REPLICATES, generator(0, name))), axis=2)
+    found = estimate(float(means.mean()), resampled.mean(axis=1), len(means))
+    return Evidence(what, found, boundary, above, len(means))

@@ -1,0 +1,1 @@
+"""The sub-commands that deal with Ray clusters."""

@@ -1,0 +1,1 @@
+"""Our own learner: DQN agents with one or more heads, trained as a pack."""

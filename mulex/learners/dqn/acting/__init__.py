@@ -1,0 +1,1 @@
+"""Which head acts, one file a rule; `registry.py` lists them."""

@@ -1,0 +1,1 @@
+"""Exploration bonuses, one file each; `registry.py` lists them."""

@@ -1,0 +1,1 @@
+"""The native engine: the same training in C++, on a CPU."""

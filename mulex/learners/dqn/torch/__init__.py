@@ -1,0 +1,1 @@
+"""The torch engine: the reference implementation, on any device."""

@@ -1,0 +1,1 @@
+"""Pictures of grid worlds for people."""

@@ -1,0 +1,93 @@
+"""Schedulers, for specs that name one in `execution.scheduler`: packs that are behind at a rung are stopped.
+
+A rung is a number of iterations. Every pack reports exactly at the rungs, so packs are compared after equal iterations,
+and only with packs of the same method in the same world: returns of different worlds cannot be compared, and a method
+that is behind another must be measured, not stopped.
+"""
+
+import statistics
+from typing import Any
+
+from ray.tune.experiment import Trial
+from ray.tune.schedulers import FIFOScheduler, TrialScheduler
+
+from mulex.streams import stream_key
+from sweeps.execution.task import task_of
+from sweeps.spec import Spec
+from sweeps.spec.execution import Scheduler
+
+LEAST_FOR_MEDIAN = 3
+"""Other packs that must have been at a rung before a median of them is worth anything."""
+
+
+class RungScheduler(FIFOScheduler):
+    """Stops packs at rungs, by the mean return that they and others of their family had there."""
+
+    def __init__(self, settings: Scheduler) -> None:
+        super().__init__()  # type: ignore[no-untyped-call]
+        self.settings = settings
+        self.stopped = 0
+        self._scores: dict[tuple[str, str, int, int], list[float]] = {}
+
+    def on_trial_result(self, tune_controller: Any, trial: Trial, result: dict[str, Any]) -> str:
+        task, iteration = task_of(trial.config), int(result.get("iteration", 0))
+        rungs = task.rungs
+        bracket = self._bracket(task.name, len(rungs))
+        if iteration not in rungs[bracket:] or result.get("done"):
+            return str(TrialScheduler.CONTINUE)
+        earlier = self._scores.setdefault((task.labels.world, task.method, bracket, iteration), [])
+        behind = self._is_behind(float(result["score"]), earlier)
+        earlier.append(float(result["score"]))
+        self.stopped += behind
+        return str(TrialScheduler.STOP if behind else TrialScheduler.CONTINUE)
+
+    def _is_behind(self, score: float, earlier: list[float]) -> bool:
+        """Whether a pack is stopped; `earlier` are the scores that others had at the same rung."""
+        if self.settings.name == "median_stopping":
+            return len(earlier) >= LEAST_FOR_MEDIAN and score < statistics.median(earlier)
+        return bool(earlier) and score < _quantile(earlier, 1 - 1 / self.settings.factor)
+
+    def _bracket(self, pack: str, rungs: int) -> int:
+        """Return how many of the first rungs a pack passes by: by its name in Hyperband, none otherwise.
+
+        Bracket s has a share of factor ** -s of the packs, as in Hyperband, where it begins with that many fewer.
+        """
+        if self.settings.name != "hyperband" or rungs < 2:
+            return 0
+        shares = [self.settings.factor**-s for s in range(rungs)]
+        place = stream_key(pack, "bracket") / 2**64 * sum(shares)
+        return next((s for s in range(rungs) if place < sum(shares[: s + 1])), 0)
+
+
+def _quantile(values: list[float], share: float) -> float:
+    """Return a quantile, interpolated between neighbours."""
+    ordered = sorted(values)
+    at = share * (len(ordered) - 1)
+    low = int(at)
+    high = min(low + 1, len(ordered) - 1)
+    return ordered[low] + (at - low) * (ordered[high] - ordered[low])
+
+
+def make_scheduler(spec: Spec) -> RungScheduler | None:
+    """Make the scheduler that a spec names. It sees a pack's mean return so far."""
+    settings = spec.execution.scheduling
+    return RungScheduler(settings) if settings else None
+
+
+def unstoppable(spec: Spec) -> list[str]:
+    """Say in which worlds a spec's scheduler can stop no pack, and why."""
+    settings, lines = spec.execution.scheduling, []
+    if settings is None:
+        return []
+    for world in spec.worlds:
+        iterations = spec.training_in(world).iterations
+        if not settings.rungs_of(iterations):
+            least = settings.first(iterations)
+            why = f"its runs have {iterations} iterations, and the first rung is after {least}"
+            lines.append(f"{settings.name} can stop no pack in {world}: {why}")
+    packs = min(-(-spec.draws(method) // spec.execution.draws_per_pack) for method in spec.methods)
+    needed = LEAST_FOR_MEDIAN + 1 if settings.name == "median_stopping" else 2
+    if packs < needed:
+        why = f"a method has {packs} pack{'s' if packs > 1 else ''} in a world, and {needed} are needed to compare"
+        lines.append(f"{settings.name} can stop no pack: {why}")
+    return lines

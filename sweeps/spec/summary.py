@@ -1,0 +1,15 @@
+"""A spec in one line."""
+
+from sweeps.spec.models import Spec
+
+
+def summary(spec: Spec) -> str:
+    """Say what a spec multiplies, and how many runs that makes."""
+    draws = [spec.draws(method) for method in spec.methods]  # grids may differ in size
+    least = f"{min(draws)} to " if min(draws) < max(draws) else ""
+    counts = (_count(len(draws), "method"), least + _count(max(draws), "draw"), _count(spec.search.seeds, "seed"))
+    return f"{spec.name}: {' x '.join(counts)} in {_count(len(spec.worlds), 'world')} = {_count(spec.run_count, 'run')}"
+
+
+def _count(number: int, what: str) -> str:
+    return f"{number} {what}{'' if number == 1 else 's'}"

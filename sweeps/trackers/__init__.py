@@ -1,0 +1,1 @@
+"""Sends runs to experiment trackers and other programs' files, while a sweep runs and afterwards."""

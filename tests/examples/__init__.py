@@ -1,0 +1,1 @@
+"""The examples, executed as a reader would."""

@@ -1,0 +1,70 @@
+"""Steps to the exit from every late start state."""
+
+from pathlib import Path
+
+import numpy as np
+import pyarrow.parquet as pq
+import pytest
+import torch
+from click.testing import CliRunner
+
+from mulex.commands.starts import starts
+from mulex.config import GridWorldConfig, TrainingConfig
+from mulex.errors import UserError
+from mulex.learners.dqn.policy import Policy
+from mulex.learners.dqn.start_states import steps_to_exit
+from mulex.methods import make_run
+from mulex.worlds.shortest_paths import optimal_actions
+from mulex.worlds.world import build_world
+from sweeps.commands.train import train
+
+WORLD = GridWorldConfig(map="two_rooms", room_size=3)
+
+
+def a_policy(run_world: GridWorldConfig = WORLD) -> Policy:
+    """One with untrained weights; tests say what it does."""
+    return Policy(make_run(run_world, "mulex", TrainingConfig()))
+
+
+def test_a_perfect_policy_goes_straight_and_a_stubborn_one_never_arrives(monkeypatch: pytest.MonkeyPatch) -> None:
+    policy = a_policy()
+    best = optimal_actions(build_world("two_rooms", 3).tables)
+    monkeypatch.setattr(policy, "actions", lambda stacks: best[stacks[:, -1, 0]])
+    rows = steps_to_exit(policy)
+    assert len(rows) == 9 + 1 + 9 - 1  # both rooms and the door, without the exit
+    for row in rows:
+        door = 0 if row["col"] >= 4 else abs(row["row"] - 2) + 4 - row["col"]
+        place = (row["row"], row["col"]) if row["col"] >= 4 else (2, 4)
+        assert row["steps"] == door + (3 - place[0]) + (7 - place[1])
+    monkeypatch.setattr(policy, "actions", lambda stacks: np.zeros(len(stacks), dtype=np.int64))
+    assert {row["steps"] for row in steps_to_exit(policy)} == {None}
+
+
+def test_many_stacks_at_once_get_the_actions_of_each_alone() -> None:
+    torch.manual_seed(0)
+    policy = a_policy()
+    stacks = np.random.default_rng(0).integers(0, 26, (12, 4, 1)).astype(np.uint16)
+    together = policy.actions(stacks)
+    assert together.tolist() == [policy.actions(stack[None])[0] for stack in stacks]
+
+
+def test_the_command_writes_the_table(tmp_path: Path) -> None:
+    tiny = ["--map", "two_rooms", "--room-size", "3", "--iterations", "2", "--seeds", "3"]
+    tiny += ["--set", "steps_per_iteration=60", "--set", "warm_up=10", "--out", str(tmp_path)]
+    CliRunner().invoke(train, tiny, catch_exceptions=False)
+    result = CliRunner().invoke(starts, [str(tmp_path), "--runs", "2"], catch_exceptions=False)
+    assert result.output.startswith("2 policies measured")
+    table = pq.read_table(tmp_path / "starts.parquet").to_pydict()
+    assert len(set(table["run"])) == 2
+    assert len(table["steps"]) == 2 * 18
+    for path in (tmp_path / "policies").iterdir():
+        path.unlink()
+    with pytest.raises(UserError, match="no policies were kept"):
+        CliRunner().invoke(starts, [str(tmp_path)], catch_exceptions=False)
+
+
+def test_where_it_cannot_be_measured_it_says_so(tmp_path: Path) -> None:
+    with pytest.raises(UserError, match="without ghosts"):
+        steps_to_exit(a_policy(GridWorldConfig(map="two_rooms", room_size=3, ghosts=1)))
+    with pytest.raises(UserError, match=r"no runs\.parquet"):
+        CliRunner().invoke(starts, [str(tmp_path)], catch_exceptions=False)
