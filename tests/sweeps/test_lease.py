@@ -52,6 +52,12 @@ def quick(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(lease_module, "LOOK_SECONDS", 0.01)
 
 
+@pytest.fixture
+def patient(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Leases that a slow disk cannot let expire, for tests in which none should."""
+    monkeypatch.setattr(lease_module, "EXPIRY_SECONDS", 30.0)
+
+
 def leave(folder: Folder, number: int = 1, **changes: Any) -> None:
     """Put a lease there that somebody left."""
     about = {"holder": "somebody", **this_process(), "renewed_at": datetime.now(UTC).isoformat()}
@@ -65,7 +71,7 @@ def take(folder: Folder) -> int:
 
 
 @pytest.fixture
-def renewed(folder: Folder) -> Iterator[None]:
+def renewed(folder: Folder, patient: None) -> Iterator[None]:
     """A lease of another host that is renewed while the test runs."""
     leave(folder, host="elsewhere")
     over = threading.Event()
@@ -89,6 +95,7 @@ def test_nothing_is_left_of_a_launch_that_froze_no_spec(folder: Folder) -> None:
     assert folder.list("") == []
 
 
+@pytest.mark.usefixtures("patient")
 def test_numbers_grow_with_every_holder(folder: Folder) -> None:
     folder.write(SPEC, b"")
     assert [take(folder) for _ in range(3)] == [1, 2, 3]
@@ -96,6 +103,7 @@ def test_numbers_grow_with_every_holder(folder: Folder) -> None:
     assert newest_number(folder) == 3
 
 
+@pytest.mark.usefixtures("patient")
 def test_it_is_given_up_when_the_block_fails(folder: Folder) -> None:
     folder.write(SPEC, b"")
     with pytest.raises(RuntimeError, match="on purpose"), Lease(folder):
@@ -105,6 +113,7 @@ def test_it_is_given_up_when_the_block_fails(folder: Folder) -> None:
     assert time.monotonic() - began < lease_module.EXPIRY_SECONDS
 
 
+@pytest.mark.usefixtures("patient")
 def test_a_second_launcher_is_refused_while_the_first_lives(folder: Folder) -> None:
     with Lease(folder):
         with pytest.raises(SweepBusy, match=f"process {os.getpid()} on {platform.node()}"):
@@ -196,7 +205,8 @@ def old_lease(renewals: int = 0) -> bytes:
     return json.dumps(about).encode()
 
 
-def test_a_living_launcher_of_an_earlier_version_is_respected(folder: Folder) -> None:
+@pytest.mark.usefixtures("patient")
+def test_a_living_launcher_of_an_earlier_version_is_respected(folder: Folder, monkeypatch: pytest.MonkeyPatch) -> None:
     """Also if the sweep was launched with this version before."""
     folder.write(SPEC, b"")
     take(folder)
@@ -218,10 +228,12 @@ def test_a_living_launcher_of_an_earlier_version_is_respected(folder: Folder) ->
         over.set()
         thread.join()
     assert newest_number(folder) == 1
+    monkeypatch.setattr(lease_module, "EXPIRY_SECONDS", 0.3)
     assert take(folder) == 2
     assert not folder.exists(LEASE)
 
 
+@pytest.mark.usefixtures("patient")
 def test_a_launcher_of_an_earlier_version_that_came_later_is_left_the_sweep(folder: Folder) -> None:
     """It does not see the leases of this version, so it would not stop."""
     with Lease(folder) as lease:
@@ -230,6 +242,7 @@ def test_a_launcher_of_an_earlier_version_that_came_later_is_left_the_sweep(fold
     assert folder.read(LEASE) == old_lease()
 
 
+@pytest.mark.usefixtures("patient")
 def test_files_with_other_names_are_no_leases(folder: Folder) -> None:
     folder.write(SPEC, b"")
     for name in ("5.json", "00000007", "more/00000009.json", "+0000003.json", "notes.txt"):
@@ -248,6 +261,7 @@ def test_a_lease_that_says_too_much_is_quoted_short_and_plain(folder: Folder) ->
         assert len(said[0]) < 500
 
 
+@pytest.mark.usefixtures("patient")
 def test_a_sweep_that_was_taken_and_given_up_in_between_is_not_taken_with_an_old_number(tmp_path: Path) -> None:
     """A launcher is slow between looking and creating; meanwhile one launch ends and another one begins."""
     folder, slow = open_folder(tmp_path), open_folder(tmp_path)
@@ -267,6 +281,7 @@ def test_a_sweep_that_was_taken_and_given_up_in_between_is_not_taken_with_an_old
         assert folder.list(LEASES) == [f"{LEASES}/00000002.json"]
 
 
+@pytest.mark.usefixtures("patient")
 def test_a_killed_launcher_leaves_it_to_the_next_at_once(tmp_path: Path) -> None:
     command = [sys.executable, "-c", HOLDS, str(tmp_path)]
     with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, cwd=ROOT) as process:
@@ -279,7 +294,8 @@ def test_a_killed_launcher_leaves_it_to_the_next_at_once(tmp_path: Path) -> None
             assert (lease.number, said) == (2, [])
 
 
-def test_it_is_renewed(folder: Folder) -> None:
+def test_it_is_renewed(folder: Folder, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(lease_module, "EXPIRY_SECONDS", 1.5)
     with Lease(folder) as lease:
         first = folder.read(FIRST)
         wait_until(lambda: folder.read(FIRST) != first, what="a renewal")
@@ -288,6 +304,7 @@ def test_it_is_renewed(folder: Folder) -> None:
         assert not lease.is_lost
 
 
+@pytest.mark.usefixtures("patient")
 def test_a_lease_that_another_launcher_took_is_lost(folder: Folder) -> None:
     with Lease(folder) as lease:
         leave(folder, 2)
@@ -310,6 +327,7 @@ def test_a_lost_lease_is_noticed_before_the_next_renewal_by_who_asks(
         assert lease.is_lost
 
 
+@pytest.mark.usefixtures("patient")
 def test_of_many_that_begin_together_one_alone_gets_in(tmp_path: Path) -> None:
     """However slow each step is: a number is created once."""
     together, over = threading.Barrier(8), threading.Event()
@@ -359,8 +377,8 @@ class Outage:
 
 
 @pytest.mark.parametrize("error", [StorageError("no space left"), RuntimeError("a client's own error")])
-def test_a_short_outage_does_not_lose_it(error: Exception, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(lease_module, "EXPIRY_SECONDS", 30.0)
+@pytest.mark.usefixtures("patient")
+def test_a_short_outage_does_not_lose_it(error: Exception, tmp_path: Path) -> None:
     folder = open_folder(tmp_path)
     with Lease(folder) as lease:
         outage = Outage(folder, error)
