@@ -29,7 +29,7 @@ test-native-san: install
 	rm -f $(SANITIZED)/mulex/learners/dqn/native/*.so
 	cd $(SANITIZED) && MULEX_SANITIZE=1 $(CURDIR)/$(BIN)/python setup.py -q build_ext --inplace
 	cd $(SANITIZED) && LD_PRELOAD="$$(g++ -print-file-name=libasan.so) $$(g++ -print-file-name=libubsan.so)" \
-		ASAN_OPTIONS=detect_leaks=0 $(CURDIR)/$(BIN)/python -m pytest -n 2 -p no:cacheprovider tests/mulex/dqn/test_native*.py
+		ASAN_OPTIONS=detect_leaks=0 MULEX_SLOW_TESTS=1 $(CURDIR)/$(BIN)/python -m pytest -n 2 -p no:cacheprovider tests/mulex/dqn/test_native*.py
 
 test-slurm: install
 	command -v slurmctld >/dev/null || (apt-get update && apt-get install --yes slurm-wlm munge)

@@ -1,16 +1,15 @@
 """The examples of docs/api.md run from top to bottom, as a reader would type them."""
 
 import re
-import shutil
-import subprocess
+import runpy
 import sys
-import tempfile
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
-from tests.support.sweeps import ROOT, clean_environment
+from tests.support.sweeps import RAY_MARKS, ROOT
+
+pytest_plugins = ["tests.support.ray_plugin"]
 
 PAGE = Path("docs/api.md")
 NAMES = ["mulex.train"]
@@ -23,30 +22,22 @@ def examples() -> str:
     return "\n".join(re.findall(r"```python\n(.*?)```", PAGE.read_text(), re.DOTALL))
 
 
-@pytest.fixture
-def ray_folder() -> Iterator[str]:
-    """A short path for the script's own Ray."""
-    folder = tempfile.mkdtemp(dir="/tmp", prefix="r")
-    yield folder
-    shutil.rmtree(folder, ignore_errors=True)
-
-
 @pytest.mark.parametrize("name", NAMES)
 def test_every_function_has_a_section_and_an_example(name: str) -> None:
     assert f"\n### {name}\n" in PAGE.read_text()
     assert f"{name}(" in examples()
 
 
-@pytest.mark.xdist_group("ray")
-def test_the_examples_run(tmp_path: Path, ray_folder: str) -> None:
-    for folder in ("docs", "examples"):
-        (tmp_path / folder).symlink_to(ROOT / folder)
-    script = tmp_path / "examples.py"
-    script.write_text(examples())
-    env = {**clean_environment(), "RAY_TMPDIR": ray_folder, "MPLBACKEND": "agg"}
-    done = subprocess.run(
-        [sys.executable, script], cwd=tmp_path, env=env, capture_output=True, text=True, check=False, timeout=250
-    )
-    assert done.returncode == 0, f"{done.stdout}\n{done.stderr}"
-    for written in ("out/small/runs.parquet", "out/cross_entropy/runs.parquet", "violins.pdf", "report.html"):
-        assert (tmp_path / written).stat().st_size > 0
+class TestOnRay:
+    pytestmark = RAY_MARKS
+
+    def test_the_examples_run(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+        for folder in ("docs", "examples"):
+            (tmp_path / folder).symlink_to(ROOT / folder)
+        script = tmp_path / "examples.py"
+        script.write_text(examples())
+        monkeypatch.chdir(tmp_path)
+        monkeypatch.setattr(sys, "path", list(sys.path))
+        runpy.run_path(str(script))
+        for written in ("out/small/runs.parquet", "out/cross_entropy/runs.parquet", "violins.pdf", "report.html"):
+            assert (tmp_path / written).stat().st_size > 0

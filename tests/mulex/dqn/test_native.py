@@ -38,6 +38,7 @@ from tests.support.agents import (
     rule_case,
     train,
 )
+from tests.support.slow import SLOW
 
 pytestmark = pytest.mark.skipif(native_engine.native is None, reason="the native engine is not built here")
 
@@ -154,6 +155,7 @@ def test_continuing_after_any_iteration_is_exact(method, flavour, cut):
     assert_same_arrays(second.save(), whole.save())
 
 
+@SLOW
 def test_what_the_tables_of_patches_held_before_decides_nothing():
     """Pictures so large that the tables become full: at other times after an interruption, or beside another member."""
     training = {"steps_per_iteration": 200, "warm_up": 200, "update_every": 2, "replay_size": 2000, "batch_size": 16}
