@@ -73,7 +73,7 @@ def _of_method(tables: Tables, method: str, ranked: pd.DataFrame, unit: pd.DataF
     means = scores.mean(axis=1)
     draw = int(means.index[int(means.to_numpy().argmax())])
     picked = generator(0, "across worlds", method).integers(0, len(means), (REPLICATES, len(means)))
-    low, high = interval(means.to_numpy()[picked].max(axis=1), len(means))
+    low, high = interval(means.to_numpy()[picked].max(axis=1), len(means), level=tables.level)
     names = varied(ranked, tables.hyperparameters)
     first = ranked[ranked["draw"] == draw].iloc[0]
     values = {name: first[name] for name in names if pd.notna(first[name])}

@@ -17,6 +17,7 @@ from analysis.loading import Cache, Sweep, read_sweep
 from analysis.sampling import Sampling, sample_draws
 from mulex.store.roles import TEST, TUNE
 from mulex.store.score import SCORE, SCORE_NAME, SCORE_VALUE, score_column, score_name
+from sweeps.search.intervals import LEVEL
 
 METHOD_ORDER = ("epsilon_greedy", "additive", "mulex", "two_task_heads")
 
@@ -60,6 +61,11 @@ class Tables:
     def has_one_score(self) -> bool:
         """Whether a score is the same thing in every world."""
         return self.score_name != SCORE
+
+    @property
+    def level(self) -> float:
+        """The level that an interval needs to hold with 95 %: the highest of the sweeps' levels."""
+        return max((sweep.level for sweep in self.sweeps), default=LEVEL)
 
     @property
     def iterations(self) -> int:

@@ -33,7 +33,7 @@ class RungScheduler(FIFOScheduler):
 
     def remember(self, packs: Iterable[RungScores]) -> int:
         """Compare later packs with these too; returns how many of them have been at a rung."""
-        return sum(0 < sum(self._add(pack, rung) for rung in pack.scores) for pack in packs)
+        return sum(sum(self._add(pack, rung) for rung in pack.scores) > 0 for pack in packs)
 
     def _add(self, pack: RungScores, rung: int) -> bool:
         """Note a pack's score at a rung, unless its bracket passes it by; says whether it was new."""

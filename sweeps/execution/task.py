@@ -54,7 +54,7 @@ def make_task(plan: Plan, pack: PlannedPack, folder: str, spec_hash: str, launch
     spec, family = plan.spec, plan.families[pack.world, pack.method]
     execution = spec.execution
     tracked = bool(execution.all_trackers)
-    is_stopped = execution.scheduling is not None and pack.role == TUNE  # every test run is trained to its end
+    scheduling = execution.scheduling if pack.role == TUNE else None  # every test run is trained to its end
     amounts = {"CPU": execution.cpus_per_pack, "GPU": execution.gpus_per_pack, **execution.resources}
     return PackTask(
         name=pack.name,
@@ -71,5 +71,5 @@ def make_task(plan: Plan, pack: PlannedPack, folder: str, spec_hash: str, launch
         limits=Limits(execution.iteration_timeout, execution.memory_limit),
         keep_checkpoints=execution.keep_checkpoints,
         source=pack.source,
-        rungs=execution.scheduling.rungs_of(family.training.iterations) if is_stopped else (),
+        rungs=scheduling.rungs_of(family.training.iterations) if scheduling else (),
     )
