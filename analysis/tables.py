@@ -88,7 +88,12 @@ class Tables:
     @property
     def scored(self) -> pd.DataFrame:
         """The tuning runs with a score, which figures and statistics are made of."""
-        return self.runs[self.runs["outcome"].isin(SCORED) & (self.runs["role"] != TEST)]
+        return self.tuned[self.tuned["outcome"].isin(SCORED)]
+
+    @property
+    def tuned(self) -> pd.DataFrame:
+        """The tuning runs, with or without a score."""
+        return self.runs[self.runs["role"] != TEST]
 
     @property
     def tested(self) -> pd.DataFrame:

@@ -257,7 +257,7 @@ def collected(out: Path) -> pd.DataFrame:
 def test_confirm_that_is_killed_goes_on_and_trains_every_test_run_once(tmp_path: Path) -> None:
     """With kill -9 of the launcher and all its workers, while some test runs are done and others are not."""
     out, whole = tmp_path / "out", tmp_path / "whole"
-    plain = tiny(training={"iterations": 60, "steps_per_iteration": 400}, execution={"checkpoint_every": 0.2})
+    plain = tiny(training={"iterations": 30, "steps_per_iteration": 400}, execution={"checkpoint_every": 0.2})
     train_alone(plain, out)
     freeze_spec(open_folder(out), as_spec(plain))
     shutil.copytree(out, whole)
