@@ -105,7 +105,7 @@ def effective_dimension(runs: pd.DataFrame, names: list[str], tried: pd.DataFram
         return None
     scores = runs.pivot_table(index="draw", columns="world", values="score").reindex(settings.index)
     tuned, whole = scores.max().mean(), scores.dropna()
-    base = settings.loc[whole.mean(axis=1).idxmax()]
+    base = settings.loc[whole.index].iloc[int(whole.mean(axis=1).to_numpy().argmax())]
     same = pd.DataFrame({name: settings[name] == base[name] for name in names}).loc[whole.index]
     for size in range(len(names)):
         for kept in combinations(names, len(names) - size):

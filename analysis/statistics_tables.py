@@ -36,10 +36,7 @@ def _scores(statistics: Statistics) -> Section:
     looks = round((1 - LEVEL) / (1 - statistics.level))
     title = f"{statistics.score}, 95 % intervals of a bootstrap over draws, seed {statistics.seed}"
     if looks > 1:
-        title += (
-            f"; search.until plans {looks} looks at the draws, so that every interval over draws has the level "
-            f"{statistics.level:.2%} and holds with 95 % at whichever look the sweep stopped"
-        )
+        title += f" (each with level {100 * statistics.level:.2f} %: search.until plans {looks} looks at the draws)"
     head = ["world", "method", "runs", *[HEADS.get(name, name) for name in SHOWN]]
     rows = [
         [m.world, display_name(m.method), f"{m.runs:,}", *[_interval(m.measures[name]) for name in SHOWN]]
