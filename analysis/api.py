@@ -64,7 +64,8 @@ def stats(tables: Source, seed: int = 0) -> pd.DataFrame:
         the best runs never reach the ideal return; confirmed (the best draw's score with test seeds) and
         selection_bias, where there are test runs; variance_draws and variance_seeds, which have no interval; and
         probability_to_beat, with the method that it is compared to in the column `other`. The frame's `attrs` have
-        the name of the score, the seed and the number of replicates.
+        the name of the score, the seed, the number of replicates and the level of the intervals over draws, which is
+        above 0.95 in a sweep with `search.until`, because it looked at its draws several times.
 
     Raises:
         UserError: The path is not a sweep, or the seed is negative.

@@ -53,16 +53,19 @@ def weights(rows: np.ndarray, runs: int) -> np.ndarray:
     return counts / counts.sum(axis=1, keepdims=True)
 
 
-def interval(samples: np.ndarray, draws: int, whole: bool = False) -> tuple[np.ndarray, np.ndarray]:
-    """Return the 95 % interval of what was measured on so many draws; one draw has none, and both ends are NaN.
+def interval(
+    samples: np.ndarray, draws: int, whole: bool = False, level: float = LEVEL
+) -> tuple[np.ndarray, np.ndarray]:
+    """Return the interval of what was measured on so many draws; one draw has none, and both ends are NaN.
 
     Args:
         samples: The values of the bootstrap's replicates (B, ...).
         draws: How many draws there are; of two methods, of the one that has fewer.
         whole: Whether the ends must be values of the samples, which may then be infinite.
+        level: The level of the interval; 95 % unless the sweep looked at its draws several times.
     """
     if draws < 2:
         unknown = np.full(samples.shape[1:], np.nan)
         return unknown, unknown
-    low, high = np.quantile(samples, expanded(draws), axis=0, method="inverted_cdf" if whole else "linear")
+    low, high = np.quantile(samples, expanded(draws, level), axis=0, method="inverted_cdf" if whole else "linear")
     return low, high

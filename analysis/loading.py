@@ -19,6 +19,8 @@ from mulex.store.run_store import RunStore
 from mulex.store.schema import CURVES
 from mulex.store.table_rows import tables_of
 from mulex.store.tables import DamagedTable, Table, curve_parts, curve_pieces, read_table
+from sweeps.search.intervals import LEVEL
+from sweeps.search.until import level_of
 
 if TYPE_CHECKING:
     from sweeps.plan import Plan
@@ -50,6 +52,8 @@ class Sweep:
     """Whether curves.parquet is several files, which are too large to be read whole."""
     named: set[str] | None = None
     """The hyperparameters that the spec has; None without a spec."""
+    level: float = LEVEL
+    """The level of its intervals: above 95 % if the sweep looked at its draws several times (`search.until`)."""
 
     @property
     def name(self) -> str:
@@ -110,8 +114,8 @@ def read_sweep(where: str, cache: Cache) -> Sweep:
     check_version(frame, where)
     plan = _counts(spec, folder)
     named = {name for method in spec.methods for name in spec.space(method)} if spec else None
-    kinds = found.from_tables, found.in_parts
-    return Sweep(folder, frame, found.curves, plan, text, found.damaged, found.strangers, *kinds, named)
+    kinds, level = (found.from_tables, found.in_parts), level_of(spec.search) if spec else LEVEL
+    return Sweep(folder, frame, found.curves, plan, text, found.damaged, found.strangers, *kinds, named, level)
 
 
 def _read_spec(folder: Folder) -> tuple["Spec | None", str]:

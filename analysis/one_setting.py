@@ -73,34 +73,42 @@ def _of_method(tables: Tables, method: str, ranked: pd.DataFrame, unit: pd.DataF
     means = scores.mean(axis=1)
     draw = int(means.index[int(means.to_numpy().argmax())])
     picked = generator(0, "across worlds", method).integers(0, len(means), (REPLICATES, len(means)))
-    low, high = interval(means.to_numpy()[picked].max(axis=1), len(means))
-    names = varied(ranked, tables.hyperparameters)
+    low, high = interval(means.to_numpy()[picked].max(axis=1), len(means), level=tables.level)
+    tried = tables.tuned[tables.tuned["method"] == method]
+    names = varied(tried, tables.hyperparameters)
     first = ranked[ranked["draw"] == draw].iloc[0]
     values = {name: first[name] for name in names if pd.notna(first[name])}
     by_world = dict(
         zip(map(str, scores.columns), scores.to_numpy()[int(means.to_numpy().argmax())].tolist(), strict=True)
     )
-    dimension = effective_dimension(unit[unit["draw"].isin(scores.index)], names)
+    dimension = effective_dimension(unit, names, tried)
     return AcrossWorlds(
         method, draw, values, float(means.max()), float(low), float(high), by_world, dimension, len(names)
     )
 
 
-def effective_dimension(runs: pd.DataFrame, names: list[str]) -> int | None:
+def effective_dimension(runs: pd.DataFrame, names: list[str], tried: pd.DataFrame | None = None) -> int | None:
     """Return how many hyperparameters must be tuned by world for 95 % of the performance of tuning all of them.
 
-    The others keep the values of the setting that is best on average. None unless the draws are a whole grid, since
-    otherwise no two draws have the same values of those others.
+    The others keep the values of the setting that is best on average. None unless the draws that were tried are a whole
+    grid, since otherwise no two draws have the same values of those others.
+
+    Args:
+        runs: The scored runs of a method. All draws count as tuned for a world if they have a score there; where some
+            hyperparameters are kept, only draws with a score in every world count.
+        names: Its hyperparameters.
+        tried: All its tuning runs, if some have no score.
     """
-    settings = runs.groupby("draw")[names].first()
+    settings = (runs if tried is None else tried).groupby("draw")[names].first()
     sizes = [settings[name].nunique(dropna=False) for name in names]
     if len(settings.drop_duplicates()) != np.prod(sizes):
         return None
-    scores = runs.pivot_table(index="draw", columns="world", values="score").loc[settings.index]
-    tuned, base = scores.max().mean(), settings.iloc[int(scores.mean(axis=1).to_numpy().argmax())]
-    same = pd.DataFrame({name: settings[name] == base[name] for name in names}, index=settings.index)
-    for size in range(len(names) + 1):
+    scores = runs.pivot_table(index="draw", columns="world", values="score").reindex(settings.index)
+    tuned, whole = scores.max().mean(), scores.dropna()
+    base = settings.loc[whole.index].iloc[int(whole.mean(axis=1).to_numpy().argmax())]
+    same = pd.DataFrame({name: settings[name] == base[name] for name in names}).loc[whole.index]
+    for size in range(len(names)):
         for kept in combinations(names, len(names) - size):
-            if scores[same[list(kept)].all(axis=1)].max().mean() >= ENOUGH * tuned:
+            if whole[same[list(kept)].all(axis=1)].max().mean() >= ENOUGH * tuned:
                 return size
     return len(names)

@@ -9,14 +9,14 @@ NEARLY_0 = 1e-9
 """0 and 1 themselves always solve the equation, beside the end that is looked for."""
 
 
-def newcombe(value: float, one: int, other: int) -> tuple[float, float]:
-    """Return the 95 % interval of a probability to beat, measured on so many draws of one method and of the other.
+def newcombe(value: float, one: int, other: int, level: float = LEVEL) -> tuple[float, float]:
+    """Return the interval of a probability to beat, measured on so many draws of one method and of the other.
 
     This is method 5 of Newcombe (2006, Statistics in Medicine 25:559-573): like Wilson's interval for a share, it takes
     the variance at the end of the interval and not at the value, so that it has a width where every draw of a method
     beats every draw of the other, and a bootstrap has none.
     """
-    z = float(norm.ppf((1 + LEVEL) / 2))
+    z = float(norm.ppf((1 + level) / 2))
     spare = (one + other) / 2 - 1
 
     def off(end: float) -> float:

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from analysis.bootstrap import REPLICATES, generator, interval, resample, take
+from analysis.bootstrap import LEVEL, REPLICATES, generator, interval, resample, take
 from analysis.errors import NotApplicableError
 from analysis.estimates import Estimate
 from analysis.measures import MEASURES, beats, best_rows, draw_means, first_at_ideal, variance_parts
@@ -93,6 +93,8 @@ class Statistics:
     """One setting for all worlds, where there are several."""
     confirmed: list[Confirmed] = field(default_factory=list)
     """The confirmed draws of each method and world, where there are test runs."""
+    level: float = LEVEL
+    """The level of the intervals over draws: above 95 % if a sweep looked at its draws several times."""
 
     def frame(self) -> pd.DataFrame:
         """Return one row for each world, method and measure; see `analysis.stats`."""
@@ -110,7 +112,7 @@ class Statistics:
         rows += [row for one in self.confirmed for row in _confirmed_rows(one)]
         frame = pd.DataFrame(rows, columns=FRAME_COLUMNS)
         frame = frame.astype({"runs": "Int64", "draws": "Int64", **dict.fromkeys(("value", "low", "high"), "float64")})
-        frame.attrs = {"score": self.score, "seed": self.seed, "replicates": self.replicates}
+        frame.attrs = {"score": self.score, "seed": self.seed, "replicates": self.replicates, "level": self.level}
         return frame
 
     def plain(self) -> dict[str, Any]:
@@ -119,6 +121,7 @@ class Statistics:
             "score": self.score,
             "seed": self.seed,
             "replicates": self.replicates,
+            "level": self.level,
             "methods": [method.plain() for method in self.methods],
             "beats": [{**vars(pair), "probability": pair.probability.plain()} for pair in self.comparisons],
             "counts": self.counts.to_dict("records"),
@@ -140,18 +143,20 @@ def compute_statistics(tables: Tables, seed: int = 0, replicates: int = REPLICAT
         rows = resample(runs["draw"].to_numpy(), replicates, generator(seed, world, method))
         normalised = tables.matrices["normalised_return"][runs.index]
         names = [n for n in MEASURES if n != "optimality_gap" or tables.score_names[world].startswith("Normalised")]
-        found = _method(world, method, runs, rows, normalised, names)
+        found = _method(world, method, runs, rows, normalised, names, tables.level)
         methods.append(_with_tests(found, tables, tested, seed, replicates))
         means.setdefault(world, {})[method] = draw_means(runs["draw"].to_numpy(), runs["score"].to_numpy())
     for world, of_method in means.items():
         for other, one in combinations(of_method, 2):
-            comparisons.append(Comparison(world, one, other, probability_to_beat(of_method[one], of_method[other])))
+            probability = probability_to_beat(of_method[one], of_method[other], tables.level)
+            comparisons.append(Comparison(world, one, other, probability))
     try:
         across = across_worlds(tables)
     except NotApplicableError:
         across = []
     counts, unscored = tables.complete.counts, unscored_runs(tables)
-    return Statistics(tables.score_name, seed, replicates, methods, comparisons, counts, unscored, across, tested)
+    parts = methods, comparisons, counts, unscored, across, tested
+    return Statistics(tables.score_name, seed, replicates, *parts, tables.level)
 
 
 def _confirmed_rows(one: Confirmed) -> list[dict[str, Any]]:
@@ -191,26 +196,34 @@ def unscored_runs(tables: Tables) -> list[dict[str, Any]]:
 
 
 def _method(
-    world: str, method: str, runs: pd.DataFrame, rows: np.ndarray, normalised: np.ndarray, names: list[str]
+    world: str,
+    method: str,
+    runs: pd.DataFrame,
+    rows: np.ndarray,
+    normalised: np.ndarray,
+    names: list[str],
+    level: float,
 ) -> MethodStatistics:
     draws, scores = runs["draw"].to_numpy(), runs["score"].to_numpy()
     n_draws = len(np.unique(draws))
     samples = take(scores, rows).reshape(len(rows), -1)
-    measures = {name: estimate(float(MEASURES[name](scores)[0]), MEASURES[name](samples), n_draws) for name in names}
+    measures = {
+        name: estimate(float(MEASURES[name](scores)[0]), MEASURES[name](samples), n_draws, level) for name in names
+    }
     between, within = variance_parts(draws, scores)
     chosen = best_rows(scores)
-    ideal = _to_ideal(scores, normalised, rows) if np.isfinite(normalised).any() else None
+    ideal = _to_ideal(scores, normalised, rows, level) if np.isfinite(normalised).any() else None
     longest = int(np.isfinite(normalised).any(axis=0).sum()) if ideal else 0
     return MethodStatistics(world, method, len(runs), n_draws, measures, between, within, ideal, len(chosen), longest)
 
 
-def estimate(value: float, samples: np.ndarray, draws: int) -> Estimate:
-    """Return a value that was measured on so many draws, with the 95 % interval of its samples (B,)."""
-    low, high = interval(samples, draws)
+def estimate(value: float, samples: np.ndarray, draws: int, level: float = LEVEL) -> Estimate:
+    """Return a value that was measured on so many draws, with the interval of its samples (B,)."""
+    low, high = interval(samples, draws, level=level)
     return Estimate(value, float(low), float(high))
 
 
-def probability_to_beat(one: np.ndarray, other: np.ndarray) -> Estimate:
+def probability_to_beat(one: np.ndarray, other: np.ndarray, level: float = LEVEL) -> Estimate:
     """Return how often a draw of one method beats one of another, given the means of their draws, (D,) each.
 
     The interval is Newcombe's: where all draws of a method are ahead of all of the other, a bootstrap has no width.
@@ -218,10 +231,10 @@ def probability_to_beat(one: np.ndarray, other: np.ndarray) -> Estimate:
     value = float(beats(one[None], other[None])[0])
     if min(len(one), len(other)) < 2:
         return Estimate(value, math.nan, math.nan)
-    return Estimate(value, *newcombe(value, len(one), len(other)))
+    return Estimate(value, *newcombe(value, len(one), len(other), level))
 
 
-def _to_ideal(scores: np.ndarray, normalised: np.ndarray, rows: np.ndarray) -> Estimate:
+def _to_ideal(scores: np.ndarray, normalised: np.ndarray, rows: np.ndarray, level: float) -> Estimate:
     """Return the iterations until the best runs' mean is ideal; each replicate chooses its best runs anew."""
     value = first_at_ideal(normalised[best_rows(scores)].mean(axis=0, keepdims=True))[0]
     flat, n = rows.reshape(len(rows), -1), len(best_rows(scores))
@@ -232,5 +245,5 @@ def _to_ideal(scores: np.ndarray, normalised: np.ndarray, rows: np.ndarray) -> E
         chosen = np.take_along_axis(part, order[:, :n], axis=1)
         there = (chosen >= 0)[..., None]
         samples.append(first_at_ideal(np.where(there, normalised[chosen], 0.0).sum(axis=1) / there.sum(axis=1)))
-    low, high = interval(np.concatenate(samples), rows.shape[1], whole=True)
+    low, high = interval(np.concatenate(samples), rows.shape[1], whole=True, level=level)
     return Estimate(float(value), float(low), float(high))

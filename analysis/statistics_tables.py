@@ -3,6 +3,7 @@
 import math
 from typing import NamedTuple
 
+from analysis.bootstrap import LEVEL
 from analysis.estimates import Estimate
 from analysis.labels import display_name
 from analysis.statistics import MethodStatistics, Statistics
@@ -32,7 +33,10 @@ def sections(statistics: Statistics) -> list[Section]:
 
 
 def _scores(statistics: Statistics) -> Section:
+    looks = round((1 - LEVEL) / (1 - statistics.level))
     title = f"{statistics.score}, 95 % intervals of a bootstrap over draws, seed {statistics.seed}"
+    if looks > 1:
+        title += f" (each with level {100 * statistics.level:.2f} %: search.until plans {looks} looks at the draws)"
     head = ["world", "method", "runs", *[HEADS.get(name, name) for name in SHOWN]]
     rows = [
         [m.world, display_name(m.method), f"{m.runs:,}", *[_interval(m.measures[name]) for name in SHOWN]]

@@ -17,6 +17,7 @@ from analysis.loading import Cache, Sweep, read_sweep
 from analysis.sampling import Sampling, sample_draws
 from mulex.store.roles import TEST, TUNE
 from mulex.store.score import SCORE, SCORE_NAME, SCORE_VALUE, score_column, score_name
+from sweeps.search.intervals import LEVEL
 
 METHOD_ORDER = ("epsilon_greedy", "additive", "mulex", "two_task_heads")
 
@@ -62,6 +63,11 @@ class Tables:
         return self.score_name != SCORE
 
     @property
+    def level(self) -> float:
+        """The level that an interval needs to hold with 95 %: the highest of the sweeps' levels."""
+        return max((sweep.level for sweep in self.sweeps), default=LEVEL)
+
+    @property
     def iterations(self) -> int:
         """The length of the longest scored run; where worlds differ in it, the shortest of these."""
         known = np.isfinite(self.matrices["eval_return"])
@@ -82,7 +88,12 @@ class Tables:
     @property
     def scored(self) -> pd.DataFrame:
         """The tuning runs with a score, which figures and statistics are made of."""
-        return self.runs[self.runs["outcome"].isin(SCORED) & (self.runs["role"] != TEST)]
+        return self.tuned[self.tuned["outcome"].isin(SCORED)]
+
+    @property
+    def tuned(self) -> pd.DataFrame:
+        """The tuning runs, with or without a score."""
+        return self.runs[self.runs["role"] != TEST]
 
     @property
     def tested(self) -> pd.DataFrame:

@@ -11,7 +11,7 @@ def train(run, population=16, elite=4, spread=1.0):
     rng, env = run.rng(), run.make_env()
     state = run.restore() or {"mean": np.zeros(4), "deviation": np.full(4, spread), "done": np.array(0)}
     mean, deviation = state["mean"], state["deviation"]
-    for generation in range(int(state["done"]), run.iterations):
+    for generation in range(int(state["done"]), run.rows_wanted):
         candidates = rng.normal(mean, deviation, size=(population, 4))
         returns = np.array([play(env, weights, rng) for weights in candidates])
         best = candidates[returns.argsort()[-elite:]]

@@ -1,6 +1,6 @@
 """A script of its own as a learner: it imports nothing of mulex and prints one JSON object per row.
 
-    command: [python, examples/script.py, --seed, "{key}", --step-size, "{step_size}", --iterations, "{iterations}"]
+    command: [python, examples/script.py, --seed, "{key}", --step-size, "{step_size}", --iterations, "{rows_wanted}"]
 
 It plays a bandit with ten arms. With --checkpoint FOLDER it can be stopped and goes on where it was.
 """

@@ -4,7 +4,7 @@ Every field has a description and an origin: `given` by the paper, or `chosen` b
 upper limits are generous; they keep numbers within what the engines can count and a machine can hold.
 """
 
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, Self
 
 from pydantic import AfterValidator, Field, SerializerFunctionWrapHandler, model_serializer, model_validator
 
@@ -475,11 +475,16 @@ class RunConfig(Settings):
     @property
     def stream_id(self) -> str:
         """The owner of the run's random streams: its id, or the one it had before its sweep was made longer."""
+        return self.as_first_planned.run_id
+
+    @property
+    def as_first_planned(self) -> Self:
+        """The run itself, or the shorter one that it was before its sweep was made longer."""
         first = self.training.grown_from
         if first is None:
-            return self.run_id
+            return self
         shorter = self.training.model_copy(update={"iterations": first, "grown_from": None})
-        return self.model_copy(update={"training": shorter}).run_id
+        return self.model_copy(update={"training": shorter})
 
     @property
     def shape(self) -> str:

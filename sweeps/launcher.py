@@ -29,6 +29,7 @@ from sweeps.learner_code import use_shipped_code
 from sweeps.packing import choose_packs, remove_finished_checkpoints, split
 from sweeps.packs import AdaptivePacks, FixedPacks, Packs
 from sweeps.plan import PlannedPack, PlannedRun, make_plan
+from sweeps.rung_scores import stored_scores
 from sweeps.spec import Spec
 
 if TYPE_CHECKING:
@@ -144,6 +145,7 @@ class Launch:
             self._stops,
             self.say,
             has_metrics=bool(self.cluster.address or self.cluster.dashboard),
+            stored=lambda: stored_scores(self.plan, self.store),
         )
 
     def _freeze(self) -> None:

@@ -80,6 +80,8 @@ class Family:
         if not settings:
             return self.training
         own = {name: as_setting(name, value) for name, value in settings.items()}
+        if "iterations" in own:  # a length of the method's own does not grow with the sweep's
+            own["grown_from"] = None
         return TrainingConfig.read({**self.training.model_dump(), **own})
 
     def run_id(self, values: Values, seed: int) -> str:

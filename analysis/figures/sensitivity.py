@@ -32,15 +32,20 @@ class Sensitivity:
 
 
 def compute(tables: Tables) -> list[Sensitivity]:
-    """Compare the draws that a method has in every world, scaled so that the 5th and 95th percentile are 0 and 1."""
+    """Compare the draws that a method tried in every world, scaled so that the 5th and 95th percentile are 0 and 1.
+
+    A draw without a score in some world, because its runs failed there, can be the best one in other worlds but not
+    for all of them.
+    """
     if len(tables.worlds) < 2:
         raise NotApplicableError("sensitivity: needs several worlds, these runs have one")
     found = []
     scored = normalised(tables.scored)
     for method in tables.methods:
         runs = scored[scored["method"] == method]
-        scores = _scores(runs, _drawn(runs, tables.hyperparameters))
-        if scores.shape[1] == len(tables.worlds) and len(scores):
+        tried = tables.tuned[tables.tuned["method"] == method]
+        scores = _scores(runs, tried, _drawn(tried, tables.hyperparameters))
+        if scores.shape[1] == len(tables.worlds) and scores.notna().all(axis=1).any():
             found.append(_sensitivity(method, scores.to_numpy()))
     if not found:
         raise NotApplicableError("sensitivity: no method has a draw that is finished in every world")
@@ -48,12 +53,17 @@ def compute(tables: Tables) -> list[Sensitivity]:
 
 
 def _sensitivity(method: str, scores: np.ndarray) -> Sensitivity:
-    """Measure scores (D, W) of draws in worlds; the intervals are those of resampled draws."""
+    """Measure scores (D, W) of draws in worlds, NaN where a draw failed; the intervals are those of resampled draws."""
     picked = generator(0, "sensitivity", method).integers(0, len(scores), size=(BANDS, len(scores)))
-    samples = np.concatenate([scores[None], scores[picked]])  # (1 + B, D, W), the draws themselves first
-    performance = samples.max(axis=1).mean(axis=1)
-    sensitivity = performance - samples.mean(axis=2).max(axis=1)
-    ends = [tuple(float(end) for end in interval(values[1:], len(scores))) for values in (performance, sensitivity)]
+    known = np.where(np.isnan(scores), -np.inf, scores)
+    samples = np.concatenate([known[None], known[picked]])  # (1 + B, D, W), the draws themselves first
+    performance, for_all = samples.max(axis=1).mean(axis=1), samples.mean(axis=2).max(axis=1)
+    measured = np.isfinite(for_all)  # a replicate may have no draw that has a score in every world
+    sensitivity = np.subtract(performance, for_all, where=measured, out=np.full(len(samples), np.nan))
+    ends = [
+        tuple(float(end) for end in interval(values[1:][measured[1:]], len(scores)))
+        for values in (performance, sensitivity)
+    ]
     return Sensitivity(method, float(performance[0]), float(sensitivity[0]), len(scores), *ends)  # type: ignore[arg-type]
 
 
@@ -73,10 +83,15 @@ def _drawn(runs: pd.DataFrame, names: list[str]) -> list[str]:
     return [name for name in names if any(varied(of_world, [name]) for _, of_world in runs.groupby("world"))]
 
 
-def _scores(runs: pd.DataFrame, names: list[str]) -> pd.DataFrame:
-    """Return mean scores by draw, identified by its values, and world; only draws that are in every world count."""
-    known = runs.assign(values=list(map(str, runs[names].to_numpy().tolist())))
-    return known.pivot_table(index="values", columns="world", values="score").dropna()
+def _scores(runs: pd.DataFrame, tried: pd.DataFrame, names: list[str]) -> pd.DataFrame:
+    """Return mean scores by draw, identified by its values, and world, NaN where no run of it has a score.
+
+    Only draws that were tried in every world count.
+    """
+    known, all_tried = (of.assign(values=list(map(str, of[names].to_numpy().tolist()))) for of in (runs, tried))
+    worlds = all_tried.groupby("values")["world"].nunique()
+    scores = known.pivot_table(index="values", columns="world", values="score")
+    return scores.reindex(worlds.index[worlds == all_tried["world"].nunique()])
 
 
 def chart(tables: Tables, data: list[Sensitivity], labels: Labels = USUAL) -> Chart:

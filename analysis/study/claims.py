@@ -2,11 +2,12 @@
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any
 
 from analysis.errors import AnalysisError
 from analysis.study import comparisons, reaching, speed
-from analysis.study.evidence import TOO_FEW, TURN, Evidence, judge
+from analysis.study.evidence import TOO_FEW, TURN, Evidence, Need, judge
 from analysis.study.samples import ITERATIONS, Sweeps, first_world, largest_rooms, may_yet_move, room_worlds
 from analysis.tables import Tables
 
@@ -38,13 +39,14 @@ class Finding:
     def verdict(self) -> str:
         return judge(self.evidence)
 
-    @property
-    def draws_needed(self) -> int | None:
+    @cached_property
+    def need(self) -> Need | None:
         """The draws that would be expected to decide an open claim, None if it is decided or that cannot be said."""
-        needs = [one.draws_needed for one in self.evidence if one.verdict == TOO_FEW]
-        if self.verdict != TOO_FEW or None in needs:
+        if self.verdict != TOO_FEW:
             return None
-        return max((need for need in needs if need is not None), default=None)
+        needs = [one.need for one in self.evidence if one.verdict == TOO_FEW]
+        known = [need for need in needs if need is not None]
+        return max(known) if len(known) == len(needs) else None
 
     def plain(self) -> dict[str, Any]:
         """Return it for JSON, with null for what is not finite."""
@@ -65,8 +67,9 @@ class Finding:
             "draws_x_seeds": self.runs,
             "iterations": self.iterations,
             "numbers": numbers,
-            "draws_needed": self.draws_needed,
-            "runs_needed": None if self.draws_needed is None else self.draws_needed * self.runs_a_draw,
+            "draws_needed": self.need.draws if self.need else None,
+            "runs_needed": self.need.draws * self.runs_a_draw if self.need else None,
+            "needed_by": self.need.method if self.need else None,
         }
 
     @property

@@ -18,8 +18,8 @@ def claim_rows(findings: Iterable[Finding]) -> list[list[str]]:
 def _row(finding: Finding) -> list[str]:
     parts = [f"{one.what}: {_number(one)}" for one in finding.evidence]
     sweep = printable(finding.sweep, 100)
-    needed = finding.draws_needed
-    more = f"; about {_rounded(needed):,} draws would be expected to decide it" if needed else ""
+    need = finding.need
+    more = f"; about {_rounded(need.draws):,} draws would be expected to decide it ({need.method})" if need else ""
     return [sweep, finding.runs, finding.claim.says, "; ".join(parts), finding.verdict + finding.scope + more]
 
 

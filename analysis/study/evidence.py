@@ -3,6 +3,8 @@
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import cached_property
+from typing import NamedTuple
 
 import numpy as np
 import pandas as pd
@@ -10,7 +12,8 @@ from scipy.stats import norm, t
 
 from analysis.bootstrap import LEVEL, REPLICATES, generator, resample, take
 from analysis.estimates import Estimate
-from analysis.measures import draw_means
+from analysis.measures import draw_means, iqr, mean, median
+from analysis.power_curves import pilot_population, power_curve
 from analysis.statistics import estimate, probability_to_beat
 from analysis.tables import Tables
 
@@ -20,8 +23,16 @@ FEWEST = 5
 
 POWER = 0.8
 """The probability with which the expected number of draws should decide a claim."""
+SIMULATED, BY_RULE = "simulated", "square-root rule"
 RISE, FALL, TURN = "rise", "fall", "turn"
 REPRODUCED, NOT_REPRODUCED, TOO_FEW = "reproduced", "not reproduced", "not enough runs"
+
+
+class Need(NamedTuple):
+    """How many draws would be expected to decide something, and by which method that was found."""
+
+    draws: int
+    method: str
 
 
 @dataclass(frozen=True)
@@ -38,6 +49,8 @@ class Evidence:
     above: bool = True
     draws: int = 10**9
     may_yet: str = ""
+    pilot: "Pilot | None" = None
+    """Where `mulex plan` can simulate this number: what it is simulated from."""
 
     @property
     def verdict(self) -> str:
@@ -50,19 +63,29 @@ class Evidence:
             return REPRODUCED if is_above == self.above else NOT_REPRODUCED
         return TOO_FEW
 
-    @property
-    def draws_needed(self) -> int | None:
+    @cached_property
+    def need(self) -> Need | None:
         """The draws with which this number would be expected to decide, None if that cannot be said.
 
-        It is the number for a power of 80 % if the number itself stays as it is and its interval shrinks with the
-        square root of the draws. More draws do not help a number that longer training may move across its boundary.
+        It is the number for a power of 80 %, simulated as `mulex plan` does where it can simulate the number. Otherwise
+        the number itself stays as it is, and its interval shrinks with the square root of the draws. More draws do not
+        help a number that longer training may move across its boundary.
         """
         low, high, lead = self.estimate.low, self.estimate.high, abs(self.estimate.value - self.boundary)
         if self.may_yet or self.draws < 2 or not all(map(math.isfinite, (low, high, lead))) or lead == 0 or high <= low:
             return None
+        least = max(self.draws + 1, FEWEST)
+        simulated = self.pilot.draws_needed(self.estimate.value > self.boundary) if self.pilot else None
+        if simulated is not None:
+            return Need(max(simulated, least), SIMULATED)
         error = (high - low) / (2 * float(t.ppf((1 + LEVEL) / 2, self.draws - 1)))
         reach = float(norm.ppf((1 + LEVEL) / 2) + norm.ppf(POWER))
-        return max(math.ceil(self.draws * (reach * error / lead) ** 2), self.draws + 1, FEWEST)
+        return Need(max(math.ceil(self.draws * (reach * error / lead) ** 2), least), BY_RULE)
+
+    @property
+    def draws_needed(self) -> int | None:
+        """The draws of `need`."""
+        return self.need.draws if self.need else None
 
 
 def judge(evidence: list[Evidence]) -> str:
@@ -102,6 +125,25 @@ class Sample:
         return float(holds.mean()), np.nanmean(take(holds.astype(float), self.flat_rows), axis=1)
 
 
+class Pilot(NamedTuple):
+    """Two samples, the difference of which in a measure `mulex plan` can simulate."""
+
+    measure: str
+    one: Sample
+    other: Sample
+
+    def draws_needed(self, one_leads: bool) -> int | None:
+        """The draws of each method for a power of 80 %, with as many seeds as there are; None above 10,000."""
+        pair = self.one, self.other
+        better, worse = (pilot_population(of.runs) for of in (pair if one_leads else pair[::-1]))
+        seeds = max(round(len(of.runs) / of.draws) for of in pair)
+        return power_curve(better, worse, self.measure, seeds).needed(POWER)
+
+
+PLANNED: dict[Measure, str] = {mean: "mean", median: "median", iqr: "iqr"}
+"""The measures of both methods' scores that `mulex plan` knows too."""
+
+
 def sample(tables: Tables, world: str, method: str, seed: int = 0) -> Sample | None:
     """Return the sample of a method in a world, None if none of its runs has a score."""
     runs = tables.scored
@@ -115,12 +157,14 @@ def difference(what: str, measure: Measure, one: Sample, other: Sample) -> Evide
     """Measure by how much one method is above another in some measure of its scores."""
     (a, many_a), (b, many_b) = one.measure(measure), other.measure(measure)
     draws = min(one.draws, other.draws)
-    return Evidence(what, estimate(a - b, many_a - many_b, draws), 0.0, draws=draws)
+    pilot = Pilot(PLANNED[measure], one, other) if measure in PLANNED and draws > 1 else None
+    return Evidence(what, estimate(a - b, many_a - many_b, draws), 0.0, draws=draws, pilot=pilot)
 
 
 def superiority(what: str, one: Sample, other: Sample) -> Evidence:
     """Measure how often a random draw of one method is above one of another."""
-    found = probability_to_beat(*[draw_means(of.runs["draw"].to_numpy(), of.scores) for of in (one, other)])
+    mine, theirs = (draw_means(of.runs["draw"].to_numpy(), of.scores) for of in (one, other))
+    found = probability_to_beat(mine, theirs)
     return Evidence(what, found, 0.5, draws=min(one.draws, other.draws))
 
 

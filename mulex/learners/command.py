@@ -64,7 +64,7 @@ class CommandAdapter:
                 self._check_limits(started)
         row = self._waiting.popleft()
         self._given += 1
-        if self._given == self._run.iterations:
+        if self._given == self._run.rows_wanted:
             self._await_end()
         return row
 
@@ -148,7 +148,7 @@ class CommandAdapter:
 
     def _ended(self) -> LearnerFailed:
         assert self._process is not None and self._process.code is not None
-        rows = f"after {self._given} of {self._run.iterations} rows"
+        rows = f"after {self._given} of {self._run.rows_wanted} rows"
         hint = ""
         if not self._given and self._almost:
             hint = f"; a line looks like a row and is no JSON: {short(self._almost)}"

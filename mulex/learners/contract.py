@@ -68,14 +68,16 @@ class Run:
     """Everything that a learner is given.
 
     Attributes:
-        run_id: The run's id: a hash of everything that decides its outcome.
+        run_id: The run's id: a hash of everything that decides its outcome. In a sweep that was made longer, it is
+            the id that the run had before.
         values: The hyperparameters by name.
         seed: The repeat; runs that differ in it alone differ by chance alone.
         world: The world as plain data, for example {"id": "CartPole-v1", "kwargs": {}, "ideal_return": 500.0}.
-        iterations: How many rows are wanted.
+        iterations: The length that the run was planned with, over which schedules run.
         training: The spec's further training settings, for example `steps_per_iteration`.
         scratch: A folder for temporary files; it is removed when the run ends.
         device: Where tensors should live, for example "cpu" or "cuda:0".
+        rows_wanted: How many rows are wanted: `iterations`, or more if the sweep was made longer since.
     """
 
     run_id: str
@@ -86,8 +88,10 @@ class Run:
     scratch: Path
     training: dict[str, Any] = field(default_factory=dict)
     device: str = "cpu"
+    rows_wanted: int = 0
 
     def __post_init__(self) -> None:
+        self.rows_wanted = self.rows_wanted or self.iterations
         if not isinstance(self.values, Values):
             self.values = Values(self.values)
         self.generators = Generators()

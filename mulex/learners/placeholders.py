@@ -9,8 +9,8 @@ from mulex.errors import UserError
 from mulex.learners.contract import Run
 from mulex.messages import nearest, shown
 
-ROWS, CHECKPOINT, CONFIG, VALUES = "rows", "checkpoint", "config", "values"
-ALWAYS = ("seed", "key", "run", "iterations", "device", "scratch", ROWS, CHECKPOINT, CONFIG, VALUES)
+ROWS, CHECKPOINT, CONFIG, VALUES, ROWS_WANTED = "rows", "checkpoint", "config", "values", "rows_wanted"
+ALWAYS = ("seed", "key", "run", "iterations", ROWS_WANTED, "device", "scratch", ROWS, CHECKPOINT, CONFIG, VALUES)
 """Placeholders that every command may use, besides hyperparameters, {world.KEY} and {training.KEY}."""
 
 _PLACEHOLDER = re.compile(r"\{\{|\}\}|\{([A-Za-z_][A-Za-z0-9_.]*)\}")
@@ -86,6 +86,7 @@ def about(run: Run) -> dict[str, Any]:
         "seed": run.seed,
         "key": run.key,
         "iterations": run.iterations,
+        ROWS_WANTED: run.rows_wanted,
         "device": run.device,
         "scratch": str(run.scratch),
     }

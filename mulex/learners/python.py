@@ -68,6 +68,8 @@ class PythonLearner:
     hyperparameters: Hyperparameters
     generator: bool
     resumable: bool
+    lengthens: bool
+    """Whether it gives as many rows as are wanted, also if these are more than the run was planned with."""
     version: str | None
     libraries: tuple[str, ...]
 
@@ -102,7 +104,8 @@ def load_learner(name: str) -> PythonLearner:
         target=target,
         hyperparameters=declared(target, f"learner {name}"),
         generator=generator,
-        resumable=_calls_checkpoint(target) if generator else hasattr(target, "save"),
+        resumable=_names(target, "checkpoint") if generator else hasattr(target, "save"),
+        lengthens=not generator or _names(target, "rows_wanted"),
         version=None if version is None else str(version),
         libraries=tuple(libraries),
     )
@@ -120,9 +123,9 @@ def _check_class(name: str, target: Any) -> None:
         raise UserError(f"learner {name}: has {has}() but no {lacks}(); a learner that is resumed needs both")
 
 
-def _calls_checkpoint(function: Any) -> bool:
-    """Whether the function names `checkpoint`; what it really does, a checkpoint of the run shows."""
-    return "checkpoint" in function.__code__.co_names
+def _names(function: Any, attribute: str) -> bool:
+    """Whether the function names an attribute such as `checkpoint`; what it does with it, a run shows."""
+    return attribute in function.__code__.co_names
 
 
 class ClassAdapter:

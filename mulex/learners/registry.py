@@ -8,7 +8,7 @@ from typing import Any
 
 from mulex.errors import UserError
 from mulex.learners.names import DQN, TRAINING_SETTINGS, LearnerName
-from mulex.learners.placeholders import CHECKPOINT, check_placeholders, names_in
+from mulex.learners.placeholders import CHECKPOINT, ROWS_WANTED, check_placeholders, names_in
 from mulex.learners.process import check_program, check_script, command_environment
 from mulex.learners.python import load_learner
 from mulex.learners.signatures import Hyperparameters
@@ -27,6 +27,8 @@ class Description:
     version: str | None = None
     libraries: dict[str, str | None] = field(default_factory=dict)
     """The versions of the libraries that it names; None for one that is not installed."""
+    lengthens: bool = True
+    """Whether it gives as many rows as are wanted, also if these are more than the run was planned with."""
 
 
 def describe(learner: LearnerName) -> Description:
@@ -40,12 +42,25 @@ def describe(learner: LearnerName) -> Description:
     if learner.kind == "python":
         found = load_learner(learner.name)
         libraries = library_versions(found.libraries)
-        return Description(learner.name, "python", found.hyperparameters, found.resumable, found.version, libraries)
+        about = found.hyperparameters, found.resumable, found.version, libraries, found.lengthens
+        return Description(learner.name, "python", *about)
     if learner.kind == "command":
         used = names_in(learner.command)
         known = Hyperparameters({}, open=True)
-        return Description(" ".join(learner.command), "command", known, CHECKPOINT in used)
+        lengthens = ROWS_WANTED in used
+        return Description(" ".join(learner.command), "command", known, CHECKPOINT in used, lengthens=lengthens)
     return Description(DQN, "dqn", Hyperparameters({}, open=True), True)
+
+
+def why_not_longer(learner: LearnerName) -> str:
+    """Say why finished runs of a learner cannot go on when their sweep is made longer; nothing if they can."""
+    about = describe(learner)
+    if not about.resumable:
+        return "keeps no checkpoints; it needs save() and load(), run.checkpoint(), or {checkpoint}"
+    if not about.lengthens:
+        wanted = "a command needs {rows_wanted}" if learner.kind == "command" else "it must read run.rows_wanted"
+        return f"decides itself when to end; {wanted} in place of the iterations"
+    return ""
 
 
 def library_versions(names: tuple[str, ...]) -> dict[str, str | None]:

@@ -52,7 +52,8 @@ class LearnerRun(RunConfig):
         """Return plain data to hash."""
         plain = self.model_dump(mode="json")
         score = {} if self.training.score == "auc" else {"score": plain["training"]["score"]}
-        return plain | {"training": known_training(self.training) | score}
+        first = {} if self.training.grown_from is None else {"grown_from": self.training.grown_from}
+        return plain | {"training": known_training(self.training) | score | first}
 
     @property
     def given(self) -> dict[str, Any]:

@@ -34,15 +34,17 @@ def learner_engine(
     recipe = config.recipe
     code = fetch_code(folder, recipe.code) if folder is not None and recipe.code else None
     _check_libraries(recipe.learner, recipe.libraries)
+    planned = config.as_first_planned
     run = Run(
-        run_id=config.run_id,
+        run_id=planned.run_id,
         values=config.given,
         seed=config.seed,
         world=config.world.model_dump(mode="json"),
-        iterations=config.training.iterations,
+        iterations=planned.training.iterations,
         scratch=new_scratch(config.run_id),
-        training=known_training(config.training),
+        training=known_training(planned.training),
         device=device,
+        rows_wanted=config.training.iterations,
     )
     return make_learner_engine(recipe.name, run, code or Path.cwd(), limits)
 

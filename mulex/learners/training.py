@@ -9,8 +9,10 @@ from mulex.training import Pack, PackTraining
 class LearnerTraining(PackTraining):
     """A pack whose engine is a learner of somebody else's: it may fail, and may have to begin again."""
 
-    def __init__(self, pack: Pack, engine: LearnerPack, folder: Folder) -> None:
-        super().__init__(pack, engine, folder)
+    def __init__(
+        self, pack: Pack, engine: LearnerPack, folder: Folder, keep_checkpoints: bool = False, source: str = ""
+    ) -> None:
+        super().__init__(pack, engine, folder, keep_checkpoints=keep_checkpoints, source=source)
         self._learners = engine
 
     def begin(self) -> list[str]:

@@ -6,6 +6,7 @@ that is behind another must be measured, not stopped.
 """
 
 import statistics
+from collections.abc import Iterable
 from typing import Any
 
 from ray.tune.experiment import Trial
@@ -13,6 +14,7 @@ from ray.tune.schedulers import FIFOScheduler, TrialScheduler
 
 from mulex.streams import stream_key
 from sweeps.execution.task import task_of
+from sweeps.rung_scores import RungScores
 from sweeps.spec import Spec
 from sweeps.spec.execution import Scheduler
 
@@ -27,17 +29,34 @@ class RungScheduler(FIFOScheduler):
         super().__init__()  # type: ignore[no-untyped-call]
         self.settings = settings
         self.stopped = 0
-        self._scores: dict[tuple[str, str, int, int], list[float]] = {}
+        self._scores: dict[tuple[str, str, int, int], dict[str, float]] = {}  # by pack
+
+    def remember(self, packs: Iterable[RungScores]) -> int:
+        """Compare later packs with these too; returns how many of them have been at a rung."""
+        return sum(sum(self._add(pack, rung) for rung in pack.scores) > 0 for pack in packs)
+
+    def _add(self, pack: RungScores, rung: int) -> bool:
+        """Note a pack's score at a rung, unless its bracket passes it by; says whether it was new."""
+        bracket = self._bracket(pack.pack, len(pack.rungs))
+        if rung not in pack.rungs[bracket:]:
+            return False
+        known = self._scores.setdefault((pack.world, pack.method, bracket, rung), {})
+        is_new = pack.pack not in known
+        known.setdefault(pack.pack, pack.scores[rung])
+        return is_new
 
     def on_trial_result(self, tune_controller: Any, trial: Trial, result: dict[str, Any]) -> str:
+        """Stop a pack that is behind; one that went on from a checkpoint also says how it was at earlier rungs."""
         task, iteration = task_of(trial.config), int(result.get("iteration", 0))
-        rungs = task.rungs
-        bracket = self._bracket(task.name, len(rungs))
-        if iteration not in rungs[bracket:] or result.get("done"):
+        family = task.labels.world, task.method
+        self.remember([RungScores(*family, task.name, task.rungs, dict(result.get("passed", [])))])
+        if result.get("done"):
             return str(TrialScheduler.CONTINUE)
-        earlier = self._scores.setdefault((task.labels.world, task.method, bracket, iteration), [])
-        behind = self._is_behind(float(result["score"]), earlier)
-        earlier.append(float(result["score"]))
+        now = RungScores(*family, task.name, task.rungs, {iteration: float(result["score"])})
+        if not self._add(now, iteration):  # no rung of its bracket, or one at which it was compared before it was lost
+            return str(TrialScheduler.CONTINUE)
+        others = dict(self._scores[(*family, self._bracket(task.name, len(task.rungs)), iteration)])
+        behind = self._is_behind(others.pop(task.name), list(others.values()))
         self.stopped += behind
         return str(TrialScheduler.STOP if behind else TrialScheduler.CONTINUE)
 

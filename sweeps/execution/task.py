@@ -5,6 +5,7 @@ from typing import Any
 
 from mulex.config import RunConfig
 from mulex.learners.limits import NO_LIMITS, Limits
+from mulex.store.roles import TUNE
 from mulex.training import Labels
 from sweeps.plan import Plan, PlannedPack
 
@@ -53,6 +54,7 @@ def make_task(plan: Plan, pack: PlannedPack, folder: str, spec_hash: str, launch
     spec, family = plan.spec, plan.families[pack.world, pack.method]
     execution = spec.execution
     tracked = bool(execution.all_trackers)
+    scheduling = execution.scheduling if pack.role == TUNE else None  # every test run is trained to its end
     amounts = {"CPU": execution.cpus_per_pack, "GPU": execution.gpus_per_pack, **execution.resources}
     return PackTask(
         name=pack.name,
@@ -69,5 +71,5 @@ def make_task(plan: Plan, pack: PlannedPack, folder: str, spec_hash: str, launch
         limits=Limits(execution.iteration_timeout, execution.memory_limit),
         keep_checkpoints=execution.keep_checkpoints,
         source=pack.source,
-        rungs=execution.scheduling.rungs_of(family.training.iterations) if execution.scheduling else (),
+        rungs=scheduling.rungs_of(family.training.iterations) if scheduling else (),
     )

@@ -19,6 +19,7 @@ from mulex.store.lease import newest_number
 from mulex.training import Pack, PackTraining
 from sweeps.execution.shared_storage import why_not_shared
 from sweeps.execution.task import PackTask, task_of
+from sweeps.rung_scores import score_after, scores_at
 
 REPORT_SECONDS = 5.0  # Tune's driver needs about 1.3 ms for a report, so reports are few
 OUTAGE_PATIENCE = 30.0  # seconds of trouble with object storage that a pack waits for
@@ -42,6 +43,7 @@ class PackTrainable(tune.Trainable):
         self._gauges: dict[str, Gauge] = {}
         self._counter: Counter | None = None
         self._counted = 0
+        self._passed: list[tuple[int, float]] = []  # the rungs before its checkpoint, with its scores there
 
     def __repr__(self) -> str:
         return f"worker {os.getpid()}" if self._reused else f"pack {self._task.name}"
@@ -118,18 +120,19 @@ class PackTrainable(tune.Trainable):
                 print(message, flush=True)
             self._training, self._saved = training, time.monotonic()
             self._counted = training.engine.iterations
+            self._passed = list(scores_at(_returns(training), self._task.rungs, self._counted).items())
         return self._training
 
     def _report(self, training: PackTraining) -> dict[str, Any]:
-        curves = training.pack.curves
-        returns = [float(curve[-1]["eval_return"] or 0.0) for curve in curves]
-        means = [statistics.fmean(float(row["eval_return"] or 0.0) for row in curve) for curve in curves]
+        all_returns = _returns(training)
+        returns = [float(of_run[-1] or 0.0) for of_run in all_returns]
         self._set_gauge("mulex_iteration", "Iterations done by a pack", training.engine.iterations)
         self._set_gauge("mulex_eval_return", "Mean evaluation return of a pack", statistics.fmean(returns))
         self._count(training)
         return {
             "iteration": training.engine.iterations,
-            "score": statistics.fmean(means),
+            "score": score_after(all_returns, training.engine.iterations),
+            "passed": self._passed,
             "eval_return": statistics.fmean(returns),
             "finished": training.finished,  # Tune sets `done` also for packs that a scheduler stopped
             "done": training.finished,
@@ -168,6 +171,10 @@ class PackTrainable(tune.Trainable):
             training.engine.close()
 
 
+def _returns(training: PackTraining) -> list[list[Any]]:
+    return [[row["eval_return"] for row in curve] for curve in training.pack.curves]
+
+
 def make_training(task: PackTask) -> PackTraining:
     """Make the training of a pack from what a worker was given."""
     runs, folder = list(task.runs), open_folder(task.folder)
@@ -175,7 +182,7 @@ def make_training(task: PackTask) -> PackTraining:
         fetch_code(folder, code)
     if isinstance(runs[0], LearnerRun):
         learners = learner_pack(runs, task.device, folder, task.limits)
-        return LearnerTraining(Pack(runs, task.labels), learners, folder)
+        return LearnerTraining(Pack(runs, task.labels), learners, folder, task.keep_checkpoints, task.source)
     engine = make_engine(task.engine, task.device, runs)
     pack = Pack(runs, task.labels)
     return PackTraining(pack, engine, folder, task.keep_policies, task.keep_checkpoints, task.source)

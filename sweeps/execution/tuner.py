@@ -1,7 +1,7 @@
 """Ray Tune as the executor: a queue of packs goes in, and what became of those that failed comes out."""
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -22,6 +22,7 @@ from sweeps.execution.trainable import PackTrainable, make_training
 from sweeps.execution.worker_output import last_output
 from sweeps.packs import Packs
 from sweeps.plan import PlannedPack
+from sweeps.rung_scores import RungScores
 from sweeps.search import make_search
 from sweeps.spec import Spec
 
@@ -53,11 +54,15 @@ class Executor:
     say: Callable[[str], None]
     has_metrics: bool = False
     """Whether somebody may look at Ray's metrics."""
+    stored: Callable[[], Iterable[RungScores]] = tuple
+    """Gives what packs in the store scored at the rungs of the scheduler."""
 
     def fit(self, packs: Packs) -> Fitted:
         """Train packs with a fresh Tuner."""
         fitted, spec, execution = Fitted(), self.spec, self.spec.execution
         silence, scheduler = SilenceWatch(execution.silence_limit, self.say), make_scheduler(spec)
+        if scheduler is not None and (known := scheduler.remember(self.stored())):
+            self.say(f"{scheduler.settings.name} also compares with {known:,} packs that were trained before")
         with scratch_folder() as scratch:
             tuner = tune.Tuner(
                 PackTrainable,

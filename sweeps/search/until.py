@@ -16,7 +16,7 @@ from sweeps.search.intervals import LEVEL, expanded
 if TYPE_CHECKING:
     import numpy as np
 
-    from sweeps.spec.models import Until
+    from sweeps.spec.models import Search, Until
 
 REPLICATES = 4000
 Scores = Mapping[tuple[str, str], Mapping[int, list[float]]]
@@ -50,9 +50,20 @@ def planned_looks(first: int, most: int) -> list[int]:
     return looks
 
 
+def level_of(search: "Search") -> float:
+    """Return the level of an interval that holds with 95 % although a search looks at its draws several times."""
+    if search.until is None:
+        return LEVEL
+    return _level(search.until.first or search.draws, search.until.max_draws)
+
+
+def _level(first: int, most: int) -> float:
+    return 1 - (1 - LEVEL) / len(planned_looks(first, most))
+
+
 def look(scores: Scores, until: "Until", first: int, draws: int) -> Look:
     """Measure every method in every world; one without two draws has an endless interval."""
-    level = 1 - (1 - LEVEL) / len(planned_looks(first, until.max_draws))
+    level = _level(first, until.max_draws)
     found = {}
     for (world, method), by_draw in scores.items():
         seed = stream_key(f"{world}/{method}", f"look {draws}") % 2**32

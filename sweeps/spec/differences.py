@@ -2,6 +2,7 @@
 
 from typing import Any
 
+from mulex.learners.registry import why_not_longer
 from mulex.learners.run_config import LearnerConfig
 from mulex.messages import shown
 from sweeps.spec.models import Spec
@@ -89,11 +90,16 @@ def _why_not_longer(old: Spec, before: int, after: int) -> str:
     """Say why runs of an old spec cannot have another length; nothing if they can."""
     if after < before:
         return "runs cannot become shorter"
-    learners = [name for name, method in old.methods.items() if isinstance(method.recipe, LearnerConfig)]
-    if after > before and learners:
-        return f"{learners[0]} is an external learner, which is told how long it has, so its runs cannot go on"
     if after > before and not old.execution.keep_checkpoints:
         return "runs can go on only if execution.keep_checkpoints was true when they were trained"
+    return _learner_that_ends(old) if after > before else ""
+
+
+def _learner_that_ends(spec: Spec) -> str:
+    """Name the first external learner whose finished runs cannot go on, and say why not."""
+    for name, method in spec.methods.items():
+        if isinstance(method.recipe, LearnerConfig) and (why := why_not_longer(method.recipe.name)):
+            return f"runs of {name} cannot go on: its learner {why}"
     return ""
 
 

@@ -53,7 +53,7 @@ comparison in full:
 - Runs can become longer. If `execution.keep_checkpoints` was true, a larger `training.iterations` lets all runs go on
   from their last checkpoints (in `kept/`), bit for bit as if they had been long from the start: `grown_from` keeps
   their random numbers those of the first length. Their ids change, and the shorter runs no longer count. Runs cannot
-  become shorter, and those of external learners, which are told how long they have, cannot become longer.
+  become shorter. [External learners](learners.md#longer-runs) can go on if they have checkpoints.
 - An editor that knows JSON schemas completes and checks a spec that begins with
   `# yaml-language-server: $schema=PATH/sweeps/specs/schema.json`.
 
@@ -155,10 +155,14 @@ worker finds it, and its checksum is part of the run ids.
 
 _STOPPED = """
 Rungs are `grace`, `grace` x `factor`, `grace` x `factor`², and so on. Every pack reports exactly after these
-iterations, and is compared with the packs of its method and world that were there before it. A launch knows the packs
-that it trains itself, not those of earlier launches. A stopped run keeps its curve and has the status `stopped`. It is
-not trained again, so it counts as done in `mulex status`. Its score would be that of fewer iterations, so it counts in
-no score, neither in `mulex status` nor in `mulex stats`. A search such as tpe does learn from it.
+iterations, and is compared with the packs of its method and world that were there before it. These include the packs of
+earlier launches: the curves of finished and stopped runs are in the store, and a pack that goes on from a checkpoint
+reports its scores at the rungs before it. Runs that failed do not count until they are trained again. If seeds were
+added since, or `draws_per_pack` was changed, the finished runs are grouped into the packs that they would form now.
+
+A stopped run keeps its curve and has the status `stopped`. It is not trained again, so it counts as done in
+`mulex status`. Its score would be that of fewer iterations, so it counts in no score, neither in `mulex status` nor in
+`mulex stats`. A search such as tpe does learn from it. Test runs of `mulex confirm` are never stopped.
 """
 _UNTIL = """
 The sweep looks at its draws when all are trained, and doubles their number while the interval of some method in some

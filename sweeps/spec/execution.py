@@ -241,8 +241,8 @@ class Execution(Settings):
     )
     keep_checkpoints: bool = Field(
         default=False,
-        description="Whether the last checkpoint of every finished pack of our own learner is kept, so that "
-        "`training.iterations` can grow later.",
+        description="Whether the last checkpoint of every finished pack is kept, so that `training.iterations` can "
+        "grow later.",
     )
     keep_policies: bool = Field(default=False, description="Whether the final weights of every run are kept.")
     scheduler: Literal["asha", "hyperband", "median_stopping"] | Scheduler | None = Field(

@@ -20,7 +20,7 @@ from sweeps.spec.settings_reader import Problems, read_settings
 
 Plain = dict[str, Any]
 LEARNER, COMMAND, RECIPE = "learner", "command", "recipe"
-SCORE = "score"
+SCORE, GROWN_FROM = "score", "grown_from"
 OWN_KEYS = (LEARNER, COMMAND, RECIPE)
 
 
@@ -55,7 +55,7 @@ def check_training(
         return
     learners = kinds.pop()
     for key in training.model_fields_set:
-        known = key in (*TRAINING_SETTINGS, SCORE) if learners else key != "evaluation_episodes"
+        known = key in (*TRAINING_SETTINGS, SCORE, GROWN_FROM) if learners else key != "evaluation_episodes"
         if not known and getattr(training, key) != TrainingConfig.model_fields[key].default:
             names = ", ".join((*TRAINING_SETTINGS, SCORE)) if learners else "evaluation_steps"
             problems.key(("training", key), f"no learner of this spec reads it; use {names}")

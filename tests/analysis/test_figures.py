@@ -14,7 +14,16 @@ from analysis.renderer import render
 from analysis.report_page.payload import payload
 from analysis.style import COLOURS, OTHERS, SIZES
 from analysis.tables import load_tables
-from tests.support.analysis_tables import fail, known, made, make_tables, with_tests, write_start_rows, write_sweep
+from tests.support.analysis_tables import (
+    constant_tables,
+    fail,
+    known,
+    made,
+    make_tables,
+    with_tests,
+    write_start_rows,
+    write_sweep,
+)
 
 
 @pytest.fixture(scope="module")
@@ -160,6 +169,19 @@ def test_sensitivity_by_hand(tmp_path):
     low, high = item.performance_interval
     assert low < item.performance <= high + 1e-9
     assert item.sensitivity_interval[0] < item.sensitivity_interval[1]
+
+
+def test_a_draw_that_failed_in_one_world_may_be_the_best_in_another(tmp_path):
+    """As in the code of Adkins et al.: it counts where it has a score, and not as one setting for all worlds."""
+    scores = {("a", "mulex"): [[0.0], [0.5], [1.0]], ("b", "mulex"): [[0.0], [1.0], [0.5]]}
+    runs, curves = fail(*constant_tables(scores), [5])  # draw 2 in world b
+    [item] = sensitivity.compute(load_tables([write_sweep(tmp_path, runs, curves)]))
+    best_in_a, middle_in_a = (1.0 - 0.05) / 0.9, 0.5
+    best_in_b = (1.0 - 0.05) / 0.9  # of scores 0 and 1
+    assert item.performance == pytest.approx((best_in_a + best_in_b) / 2)
+    assert item.sensitivity == pytest.approx((best_in_a + best_in_b) / 2 - (middle_in_a + best_in_b) / 2)
+    assert item.draws == 3
+    assert all(np.isfinite([*item.performance_interval, *item.sensitivity_interval]))
 
 
 def test_a_draw_that_is_best_everywhere_has_no_sensitivity(tmp_path):

@@ -10,16 +10,18 @@ from analysis.one_setting import across_worlds
 from analysis.statistics import compute_statistics
 from analysis.statistics_tables import sections
 from analysis.tables import load_tables
-from tests.support.analysis_tables import constant_tables, known, write_sweep
+from tests.support.analysis_tables import constant_tables, fail, known, write_sweep
 
 
-def grid(folder, score):
+def grid(folder, score, failed=()):
     """A grid of three learning rates and three betas in two worlds; `score(world, i, j)` gives the scores."""
     cells = list(itertools.product(range(3), range(3)))
     scores = {(f"w{w}", "mulex"): [[score(w, i, j)] for i, j in cells] for w in range(2)}
     runs, curves = constant_tables(scores)
     runs["learning_rate"] = [10.0 ** -cells[draw][0] for draw in runs["draw"]]
     runs["beta"] = [1.0 + cells[draw][1] for draw in runs["draw"]]
+    failures = [row for row, run in enumerate(runs["run"]) if run in failed]
+    runs, curves = fail(runs, curves, failures) if failures else (runs, curves)
     [found] = across_worlds(load_tables([write_sweep(folder, runs, curves)]))
     return found
 
@@ -51,6 +53,12 @@ def test_one_hyperparameter_counts_where_worlds_want_other_values_of_it(tmp_path
 
 def test_both_count_where_worlds_want_other_values_of_both(tmp_path):
     assert grid(tmp_path, lambda w, i, j: 0.9 if i == j == 2 * w else 0.1 + 0.01 * i).dimension == 2
+
+
+def test_a_grid_with_a_failed_run_is_still_one(tmp_path):
+    """The failed draw is not best for all worlds; in the other world it is still what tuning would find."""
+    assert grid(tmp_path / "a", lambda w, i, j: 1.0 - 0.1 * i - 0.1 * j, ["w0-mulex-0-0"]).dimension == 2
+    assert grid(tmp_path / "b", lambda w, i, j: 1.0 - 0.1 * i - 0.1 * j, ["w0-mulex-8-0"]).dimension == 0
 
 
 def test_draws_that_are_no_grid_have_no_dimension(tmp_path):

@@ -231,3 +231,41 @@ def test_the_interval_holds_for_skewed_scores_of_eight_draws(name):
 
     held = coverage.shares_of(sample, truth, n, samples=400)
     assert held["expanded percentile"] >= max(held["percentile"], 0.9)
+
+
+def with_until(folder, first, most):
+    """Let a sweep's spec look at its draws from the first number on, doubling up to the most."""
+    spec = folder / "spec.yaml"
+    looked = f"until: {{width: 0.1, max_draws: {most}, first: {first}}}, draws:"
+    spec.write_text(spec.read_text().replace("draws:", looked, 1))
+
+
+def test_a_sweep_that_looked_several_times_has_wider_intervals_and_says_so(tmp_path):
+    """They are those that the launch stops by: with three planned looks each has the level 1 - 0.05 / 3."""
+    usual, looked = tmp_path / "usual", tmp_path / "looked"
+    for folder in (usual, looked):
+        made(folder, draws=12, planned=(12, 2))
+    with_until(looked, 6, 24)
+    before, after = (compute_statistics(load_tables([str(folder)])) for folder in (usual, looked))
+    assert (before.level, after.level) == (0.95, pytest.approx(1 - 0.05 / 3))
+    assert after.frame().attrs["level"] == after.plain()["level"] == after.level
+    one, other = (
+        found.frame().fillna({"other": "-"}).set_index(["method", "measure", "other"]).sort_index()
+        for found in (before, after)
+    )
+    assert one["value"].equals(other["value"])
+    widths = [
+        (frame["high"] - frame["low"]).loc[:, ["median", "mean", "probability_to_beat"]] for frame in (one, other)
+    ]
+    assert (widths[1] >= widths[0]).all()
+    assert (widths[1].loc[:, ["mean", "probability_to_beat"]] > widths[0].loc[:, ["mean", "probability_to_beat"]]).all()
+    tables = load_tables([str(looked)])
+    (world, method, runs), *_ = tables.groups()
+    rows = resample(runs["draw"].to_numpy(), 2000, generator(0, world, method))
+    samples = measures.median(np.where(rows >= 0, runs["score"].to_numpy()[rows], np.nan).reshape(2000, -1))
+    low, high = interval(samples, 12, level=1 - 0.05 / 3)
+    found = other.loc[(method, "median", "-")]
+    assert (found["low"], found["high"]) == (pytest.approx(float(low)), pytest.approx(float(high)))
+    assert "looks" not in sections(before)[0].title
+    assert "(each with level 98.33 %: search.until plans 3 looks at the draws)" in sections(after)[0].title
+    assert load_tables([str(usual), str(looked)]).level == after.level

@@ -18,18 +18,23 @@ from sweeps.confirmation import FIRST_TEST_SEED, Confirmation, read_confirmation
 from sweeps.inventory import freeze_spec, take_stock
 from sweeps.packs import AdaptivePacks
 from sweeps.plan import Plan, make_plan
+from tests.support.slow import SLOW
 from tests.support.sweeps import (
     RAY_MARKS,
     Plain,
+    Process,
     as_spec,
     assert_same_tables,
     begin_pack,
+    end_session,
     files,
     mulex,
+    run_files,
     tables,
     tiny,
     train_alone,
     train_run,
+    wait_until,
 )
 from tests.sweeps.test_inventory import leave
 
@@ -246,3 +251,36 @@ def collected(out: Path) -> pd.DataFrame:
 
     collect_tables(open_folder(out))
     return tables(out)["runs"]
+
+
+@SLOW
+def test_confirm_that_is_killed_goes_on_and_trains_every_test_run_once(tmp_path: Path) -> None:
+    """With kill -9 of the launcher and all its workers, while some test runs are done and others are not."""
+    out, whole = tmp_path / "out", tmp_path / "whole"
+    plain = tiny(training={"iterations": 30, "steps_per_iteration": 400}, execution={"checkpoint_every": 0.2})
+    train_alone(plain, out)
+    freeze_spec(open_folder(out), as_spec(plain))
+    shutil.copytree(out, whole)
+    tuned = set(run_files(out))
+    command = "confirm", "--top", "1", "--seeds", "6", "--cpus", "1"
+    with Process(*command, str(out)) as killed:
+        wait_until(lambda: killed.ended or set(run_files(out)) - tuned, 240, "a test run was finished")
+        wait_until(lambda: killed.ended or list(out.glob("checkpoints/*/*.npz")), 240, "a checkpoint")
+        assert not killed.ended, killed.text
+        killed.kill()
+        end_session(killed.process.pid)
+    done = {run: at for run, at in run_files(out).items() if run not in tuned}
+    assert 0 < len(done) < 12
+    assert (out / "confirm.json").exists()
+    with Process("resume", "--cpus", "1", str(out)) as resumed:
+        answer = resumed.wait(300)
+    assert answer.code == 0, answer.text
+    assert {run: at for run, at in run_files(out).items() if run in done} == done, "finished runs are left alone"
+    runs = pd.read_parquet(out / "runs.parquet")
+    tests = runs[runs["role"] == "test"]
+    assert len(tests) == 12
+    assert sorted(tests["seed"].unique()) == list(range(FIRST_TEST_SEED, FIRST_TEST_SEED + 6))
+    assert not tests.duplicated(["method", "seed"]).any()
+    with Process(*command, str(whole)) as undisturbed:
+        assert undisturbed.wait(300).code == 0
+    assert_same_tables(out, whole)

@@ -119,14 +119,6 @@ class TestSpecs:
         text = self.refused(tiny(execution=KEPT), tiny(training={"iterations": 3}, execution=KEPT), tmp_path)
         assert "training.iterations: 4 -> 3 (runs cannot become shorter)" in text
 
-    def test_external_learners_are_refused(self, tmp_path: Path) -> None:
-        methods = {"mine": {"command": ["python", "script.py", "{seed}"]}}
-        worlds = {"pole": {"id": "CartPole-v1"}}
-        before = tiny(methods=methods, worlds=worlds, training={}, execution=KEPT)
-        before["training"] = {"iterations": 4}
-        text = self.refused(before, {**before, "training": {"iterations": 5}}, tmp_path)
-        assert "mine is an external learner" in text
-
     def test_the_first_length_is_remembered_through_several_growths(self, tmp_path: Path) -> None:
         folder = open_folder(tmp_path)
         freeze_spec(folder, as_spec(tiny(execution=KEPT)))

@@ -8,10 +8,12 @@ import pytest
 from click.testing import CliRunner
 from scipy.stats import binomtest
 
+import analysis
 from analysis.commands.claims import claims
 from analysis.errors import AnalysisError
 from analysis.estimates import Estimate
-from analysis.study.claims import CLAIMS, findings
+from analysis.study.claims import CLAIMS, check_claims, findings
+from analysis.study.claims_table import claim_rows
 from analysis.study.evidence import (
     FALL,
     NOT_REPRODUCED,
@@ -431,3 +433,28 @@ class TestDrawsNeeded:
         assert Evidence("x", Estimate(0.1, -0.2, 0.4), 0.0, draws=9, may_yet="turn").draws_needed is None
         assert Evidence("x", Estimate(0.1, np.nan, np.nan), 0.0, draws=1).draws_needed is None
         assert Evidence("x", Estimate(0.0, -0.2, 0.2), 0.0, draws=9).draws_needed is None
+
+    def pair(self, seed, lead, draws=12):
+        """Normal scores of methods of which one leads another by so much."""
+        rng = np.random.default_rng(seed)
+        return {
+            ("w5", method): np.clip(rng.normal(centre, 0.15, (draws, 1)), 0, 1)
+            for method, centre in (("additive", 0.5), ("mulex", 0.5 + lead), ("epsilon_greedy", 0.4))
+        }
+
+    @pytest.mark.parametrize("lead", [0.06, -0.02])
+    def test_a_difference_of_means_is_simulated_as_mulex_plan_does(self, lead, tmp_path):
+        runs, curves = constant_tables(self.pair(1, lead), iterations=800)
+        folder = write_sweep(tmp_path / "main", runs.assign(sweep="main"), curves)
+        (found,) = [f for f in check_claims([load_tables([folder])]) if f.claim.says.startswith("The mean over all")]
+        assert found.verdict == TOO_FEW
+        (one,) = found.evidence
+        claim = "mulex > additive" if one.estimate.value > 0 else "additive > mulex"
+        planned = analysis.power(folder, claim, measure="mean", seeds=[1]).needed["draws"][0]
+        assert found.need == (max(planned, 13), "simulated")
+        assert found.plain()["needed_by"] == "simulated"
+        assert claim_rows([found])[0][-1].endswith("draws would be expected to decide it (simulated)")
+
+    def test_a_probability_goes_by_the_rule(self):
+        one = Evidence("x", Estimate(0.6, 0.4, 0.8), 0.5, draws=12)
+        assert one.need.method == "square-root rule"

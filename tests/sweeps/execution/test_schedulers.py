@@ -1,5 +1,7 @@
 """Schedulers compare packs at rungs, which are numbers of iterations."""
 
+from dataclasses import replace
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -10,11 +12,15 @@ import analysis
 import sweeps
 from analysis.statistics import compute_statistics
 from mulex.errors import UserError
-from mulex.store.folder import open_folder
+from mulex.store.folder import Folder, open_folder
+from mulex.store.provenance import provenance
+from mulex.store.run_file import RunFile, curve_table, write_run_file
+from mulex.store.run_store import RunStore
 from sweeps.execution.schedulers import RungScheduler, make_scheduler, unstoppable
 from sweeps.execution.task import make_task
 from sweeps.inventory import freeze_spec
-from sweeps.plan import make_plan
+from sweeps.plan import PlannedRun, make_plan
+from sweeps.rung_scores import stored_scores
 from sweeps.spec.execution import Scheduler
 from tests.support.sweeps import as_spec, mulex, plan_of, tiny, write_spec
 from tests.sweeps.test_inventory import leave
@@ -31,10 +37,10 @@ class Packs:
         assert made is not None
         self.scheduler: RungScheduler = made
 
-    def report(self, pack: int, iteration: int, score: float) -> str:
+    def report(self, pack: int, iteration: int, score: float, **more: Any) -> str:
         task = make_task(self.plan, self.packs[pack], "/nowhere", "hash", 1)
         trial = Trial("packs", config=task.as_config(), stub=True)
-        return self.scheduler.on_trial_result(None, trial, {"iteration": iteration, "score": score})
+        return self.scheduler.on_trial_result(None, trial, {"iteration": iteration, "score": score, **more})
 
 
 @pytest.mark.parametrize(
@@ -90,6 +96,60 @@ def test_hyperband_lets_some_packs_pass_the_first_rungs() -> None:
     for pack in range(60):
         packs.report(pack, 2, 1.0)
     assert packs.report(late, 2, 0.0) == "CONTINUE"
+
+
+def test_a_pack_that_goes_on_from_a_checkpoint_says_how_it_was_at_earlier_rungs() -> None:
+    packs = Packs({"name": "asha", "grace": 10, "factor": 2})
+    assert packs.report(0, 15, 0.9, passed=[(10, 0.8)]) == "CONTINUE"
+    assert packs.report(0, 17, 0.9, passed=[(10, 0.8)]) == "CONTINUE"
+    assert packs.report(1, 10, 0.7) == "STOP"
+    assert packs.report(2, 10, 0.75) == "CONTINUE"  # the median of 0.8 and 0.7, each counted once
+
+
+def test_a_pack_that_is_at_a_rung_again_after_a_loss_counts_once() -> None:
+    packs = Packs({"name": "asha", "grace": 10, "factor": 2})
+    assert [packs.report(0, 10, 0.5), packs.report(1, 10, 0.9), packs.report(0, 10, 0.5)] == ["CONTINUE"] * 3
+    assert packs.report(2, 10, 0.7) == "CONTINUE"
+
+
+def leave_curve(folder: Folder, run: PlannedRun, status: str, returns: list[float | None]) -> None:
+    """A run file with this curve."""
+    common = {"run": run.run_id, "world": run.world, "method": run.method, "draw": run.draw, "seed": run.seed}
+    row = common | {"status": status, "error": None, "auc": 1.0, "seconds": 2.0, "iterations": len(returns)}
+    rows = [common | {"iteration": i + 1, "eval_return": x, "seconds": 1.0} for i, x in enumerate(returns)]
+    moment = {"started_at": datetime(2026, 1, 1, tzinfo=UTC)} | provenance()
+    write_run_file(folder, RunFile(row | moment, curve_table(rows), {}))
+
+
+def test_packs_of_earlier_launches_are_compared_with(tmp_path: Path) -> None:
+    """Finished and stopped runs count with what they scored at the rungs they passed; failed ones do not."""
+    folder, packs = open_folder(tmp_path), Packs({"name": "asha", "grace": 2, "factor": 2}, iterations=8)
+    curves: list[tuple[str, list[float | None]]] = [
+        ("done", [1.0, 0.0, 1.0, 1.0, 1.0, 1.0, 1.0, 1.0]),
+        ("stopped", [0.25, None]),
+        ("failed", [9.0] * 8),
+    ]
+    for pack, (status, returns) in zip(packs.packs, curves, strict=False):
+        for run in pack.runs:
+            leave_curve(folder, run, status, [x if x is None else x + run.seed for x in returns])
+    found = {scores.pack: scores.scores for scores in stored_scores(packs.plan, RunStore(folder))}
+    assert found == {packs.packs[0].name: {2: 1.0, 4: 1.25}, packs.packs[1].name: {2: 0.375}}
+    assert packs.scheduler.remember(stored_scores(packs.plan, RunStore(folder))) == 2
+    assert packs.report(3, 2, 0.6) == "STOP", "0.6875 is the median of those two"
+    assert packs.report(4, 2, 0.7) == "CONTINUE"
+    assert packs.report(4, 4, 1.2) == "STOP"
+
+
+def test_without_a_scheduler_no_run_is_read(tmp_path: Path) -> None:
+    plan = plan_of(tiny())
+    assert list(stored_scores(plan, RunStore(open_folder(tmp_path)))) == []
+
+
+def test_test_runs_are_never_stopped() -> None:
+    packs = Packs({"name": "asha", "grace": 2})
+    tests = replace(packs.packs[0], runs=tuple(replace(run, role="test") for run in packs.packs[0].runs))
+    assert make_task(packs.plan, packs.packs[0], "/nowhere", "hash", 1).rungs
+    assert make_task(packs.plan, tests, "/nowhere", "hash", 1).rungs == ()
 
 
 @pytest.mark.parametrize(
