@@ -7,6 +7,7 @@ from typing import Any
 from analysis.labels import USUAL, display_name
 from analysis.live.view import View
 from analysis.live.watch import Watched
+from analysis.style import page_colour
 from mulex.messages import first_line
 from sweeps.monitor.status import Line
 
@@ -68,7 +69,7 @@ def sweep_page(sweep: Watched) -> dict[str, Any]:
     return {
         **summary(sweep),
         "lines": [_line(line) for line in view.lines],
-        "series": {item.key: {"name": item.name, "colour": item.colour} for item in series},
+        "series": {item.key: {"name": item.name, "colour": page_colour(item.colour)} for item in series},
         "packs": len(view.packs),
         "hosts": len({pack.get("host") for pack in view.packs}),
         "failures": _failures(view),

@@ -222,11 +222,16 @@ def test_a_stopped_pack_is_paused(tmp_path: Path) -> None:
     assert f"({runs[0].run_id}) and 1 more: paused, checkpoint of iteration 3" in text
     assert "paused, checkpoint of iteration 3" in mulex("status", str(out), "--run", runs[1].run_id).text
     assert "not trained yet" in mulex("status", str(out), "--run", runs[2].run_id).text
+    one = json.loads(mulex("status", str(out), "--run", runs[1].run_id, "--json").text)
+    assert (one["run"], one["status"], one["iteration"]) == (runs[1].run_id, "paused", 3)
     plain = json.loads(mulex("status", str(out), "--json").text)
     assert plain["paused"] == [{"runs": [run.run_id for run in runs[:2]], "iteration": 3}]
     assert (plain["seconds_left"], plain["runs_an_hour"]) == (None, None)
     for run in runs[:2]:
         leave(folder, run)
+    one = json.loads(mulex("status", str(out), "--run", runs[1].run_id, "--json").text)
+    assert (one["run"], one["status"]) == (runs[1].run_id, "done")
+    assert [row["iteration"] for row in one["curve"]] == list(range(1, len(one["curve"]) + 1))
     assert "paused" not in mulex("status", str(out)).text
 
 
