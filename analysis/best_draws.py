@@ -12,6 +12,7 @@ import pandas as pd
 from analysis.estimates import mean_estimate
 from analysis.tables import Tables
 from mulex.errors import UserError
+from mulex.methods import METHODS
 from mulex.store.roles import TEST, TUNE
 
 if TYPE_CHECKING:
@@ -79,16 +80,25 @@ def _command(tables: Tables, world: str, method: str, values: dict[str, Any]) ->
         spec = _spec(sweep.spec_text)
         if spec is None or method not in spec.methods or not (sweep.runs["method"] == method).any():
             continue
-        plain = spec.resolved()["methods"][method]
-        searched = set(spec.space(method))
-        kept = {name: value for name, value in plain.items() if name not in searched}
+        resolved = spec.resolved()
+        plain, searched = resolved["methods"][method], set(spec.space(method))
+        kept = {
+            name: value for name, value in plain.items() if name not in searched and not _is_usual(method, name, value)
+        }
         text = json.dumps({method: {**kept, **{n: v for n, v in values.items() if n in searched}}})
         options = [f"methods={text}", "search.algorithm=random", "search.draws=1", f"search.seeds={spec.search.seeds}"]
         parts = ["mulex", "sweep", f"{sweep.folder.url.rstrip('/')}/spec.yaml", "--out", f"out/{method}-alone"]
+        if world in resolved["worlds"] and len(resolved["worlds"]) > 1:
+            options.append(f"worlds={json.dumps({world: resolved['worlds'][world]})}")
         for option in options:
             parts += ["--set", option]
         return shlex.join(parts)
     return ""
+
+
+def _is_usual(method: str, name: str, value: Any) -> bool:
+    """Whether a part of a method is the recipe that a method of this name has anyway."""
+    return name == "recipe" and method in METHODS and value == METHODS[method].model_dump(mode="json")
 
 
 def _spec(text: str) -> "Spec | None":

@@ -99,6 +99,8 @@ class Rule:
     y: float
     text: str = ""
     slope: float = 0.0
+    at_start: bool = False
+    """Whether the text of a sloped line belongs to its left end, because something else is at its right end."""
 
 
 Mark = Line | Band | Shape | Points | Bars | Cells | Span | Rule

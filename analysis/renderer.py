@@ -24,6 +24,10 @@ LINES: dict[str, Any] = {"solid": "-", "dotted": ":", "dashed": "--"}
 MARKERS = {"dot": "o", "ring": "o", "best": "^", "median": "D", "worst": "v"}
 MANY = 300
 """Dots above which a panel's dots are drawn small, faint and as a bitmap."""
+GAP = 0.06
+"""Between panels beside each other, as a share of their width: the last tick of one is not read as the next one's."""
+TEXT_SHARE = 0.08
+"""The share of a panel's height that a line of small text takes at most."""
 METADATA: dict[str, dict[str, Any]] = {"svg": {"Date": None}, "pdf": {"CreationDate": None}}
 """Without dates, so that the same tables give the same file."""
 Entries = list[Patch | Line2D]
@@ -44,7 +48,8 @@ class Picture(Figure):
         self.size = size
         self._settings = settings(size)
         with mpl.rc_context(self._settings):
-            super().__init__(figsize=_measures(chart, size), dpi=size.dpi, layout="constrained")
+            super().__init__(figsize=_measures(chart, size), dpi=size.dpi)
+            self.set_layout_engine("constrained", wspace=GAP)
 
     @property
     def caption(self) -> str:
@@ -120,18 +125,31 @@ def _literal_axis(axis: Axis) -> Axis:
 
 
 def _measures(chart: Chart, size: Size) -> tuple[float, float]:
-    """Return the width and height in inches."""
+    """Return the width and height in inches; a panel is high enough for the texts at its y axis."""
     n = len(chart.panels)
-    columns = size.columns(n, chart.columns)
+    columns = _columns(chart, size)
     width = size.single if n == 1 else size.width
-    ratio = 0.9 if chart.scale else 0.66 if n == 1 else 0.8
-    height = width / columns * ratio * math.ceil(n / columns) + size.letters / 72 * 4.5
-    return width, size.height or height
+    ratio = 0.9 if chart.scale else 0.66 if columns == 1 else 0.8
+    texts = max(len(panel.y.ticks) for panel in chart.panels)
+    panel = max(width / columns * ratio, size.letters / 72 * (1.5 * texts + 5))
+    return width, size.height or panel * math.ceil(n / columns) + size.letters / 72 * 4.5
+
+
+def _columns(chart: Chart, size: Size) -> int:
+    """Return how many panels are beside each other: fewer where the texts at their y axes would take half of it."""
+    columns = size.columns(len(chart.panels), chart.columns)
+    longest = max((len(text) for panel in chart.panels for _, text in panel.y.ticks), default=0)
+    return max(1, min(columns, int(size.width / 2 / max(_inches(longest, size), 1e-9))))
+
+
+def _inches(letters: int, size: Size) -> float:
+    """Return the width of so many letters, roughly: a letter is about half as wide as high."""
+    return letters * 0.5 * size.letters / 72
 
 
 def _add_axes(figure: Figure, chart: Chart, size: Size) -> None:
     n = len(chart.panels)
-    columns = size.columns(n, chart.columns)
+    columns = _columns(chart, size)
     first: Axes | None = None
     for i in range(n):
         axes = figure.add_subplot(math.ceil(n / columns), columns, i + 1, sharey=first if chart.same_y else None)
@@ -185,18 +203,32 @@ def _draw_mark(axes: Axes, mark: Mark, colours: dict[str, str], heat: Normalize 
 
 
 def _label_rule(axes: Axes, rule: Rule, size: Size) -> None:
-    """Put a rule's text above its end; where a sloped rule leaves the panel at the top, beside it."""
-    (_, right), (_, top) = axes.get_xlim(), axes.get_ylim()
-    x = min(right, (top - rule.y) / rule.slope) if rule.slope > 0 else right
-    axes.annotate(
+    """Put a rule's text above its end, along a sloped one; beside it where little of that is in the panel."""
+    (left, right), (bottom, top) = axes.get_xlim(), axes.get_ylim()
+    options: dict[str, Any] = {"fontsize": size.letters * 0.8, "color": FAINT, "textcoords": "offset points"}
+    if rule.slope <= 0:
+        axes.annotate(rule.text, (right, rule.y), (0, 2), ha="right", va="baseline", **options)
+        return
+    enters, leaves = (bottom - rule.y) / rule.slope, (top - rule.y) / rule.slope
+    if leaves < (left + right) / 2 and not rule.at_start:
+        axes.annotate(rule.text, (leaves, top), (size.letters, -2), ha="left", va="top", **options)
+        return
+    if enters > (left + right) / 2 and rule.at_start:
+        axes.annotate(rule.text, (enters, bottom), (-size.letters, 2), ha="right", va="bottom", **options)
+        return
+    height = top - bottom
+    x = min(right, leaves - TEXT_SHARE * height / rule.slope)
+    if rule.at_start:
+        x = max(left, enters) + 0.02 * (right - left)
+    turned: dict[str, Any] = {"rotation_mode": "anchor", "transform_rotates_text": True, "va": "bottom"}
+    turned |= {"rotation": math.degrees(math.atan(rule.slope)), "ha": "left" if rule.at_start else "right"}
+    axes.text(
+        x,
+        rule.y + rule.slope * x + height / 60,
         rule.text,
-        xy=(x, rule.y + rule.slope * x),
-        xytext=(0, 2) if x == right else (-size.letters, -size.letters / 2),
-        textcoords="offset points",
-        ha="right",
-        va="baseline" if x == right else "top",
-        fontsize=size.letters * 0.8,
+        fontsize=options["fontsize"],
         color=FAINT,
+        **turned,
     )
 
 
@@ -245,7 +277,7 @@ def _set_axis(axes: Axes, which: str, axis: Axis, size: Size) -> None:
         if high < 100 * low and not axis.ticks:
             ticks = _few(short_log_ticks(low, high), axes, size)
             drawn.set_major_locator(FixedLocator(ticks))
-            drawn.set_major_formatter(FixedFormatter([f"{x:.3g}" for x in ticks]))
+            drawn.set_major_formatter(FixedFormatter([_number(x) for x in ticks]))
     if axis.ticks:
         drawn.set_major_locator(FixedLocator([x for x, _ in axis.ticks]))
         drawn.set_major_formatter(FixedFormatter([text for _, text in axis.ticks]))
@@ -270,8 +302,13 @@ def short_log_ticks(low: float, high: float) -> list[float]:
 def _few(ticks: list[float], axes: Axes, size: Size) -> list[float]:
     """Leave ticks out until their labels fit beside each other."""
     inches = axes.get_position().width * axes.get_figure(root=True).get_figwidth()  # type: ignore[union-attr]
-    label = max(len(f"{x:.3g}") for x in ticks) * size.letters * 0.8 / 72
+    label = max(len(_number(x)) for x in ticks) * size.letters * 0.8 / 72
     return ticks[:: max(1, math.ceil(len(ticks) * label / inches))]
+
+
+def _number(x: float) -> str:
+    """Write a number with three digits, and without an exponent as long as it is short."""
+    return f"{float(f'{x:.3g}'):.0f}" if 1000 <= x < 1e6 else f"{x:.3g}"
 
 
 def _heat_scale(chart: Chart) -> Normalize | None:
@@ -295,8 +332,9 @@ def _add_legend(figure: Figure, chart: Chart, size: Size) -> None:
 
 
 def _fits(entries: Entries, figure: Figure, size: Size) -> bool:
-    letters = sum(len(str(entry.get_label())) + 6 for entry in entries)
-    return letters * size.letters * 0.5 < figure.get_figwidth() * 72
+    """Whether entries fit into a line: beside its text each has a sample and a gap, as wide as nine letters."""
+    letters = sum(len(str(entry.get_label())) + 9 for entry in entries)
+    return _inches(letters, size) < figure.get_figwidth()
 
 
 def _sample(style: str, text: str, size: Size) -> Line2D:

@@ -24,6 +24,11 @@ def palette(keys: Sequence[str]) -> dict[str, str]:
     return {**COLOURS, **{key: OTHERS[i % len(OTHERS)] for i, key in enumerate(others)}}
 
 
+def page_colour(colour: str) -> str:
+    """Return a colour for a page that may be dark: black becomes the colour of the page's text."""
+    return "currentColor" if colour == "#000000" else colour
+
+
 @dataclass(frozen=True)
 class Size:
     """The measures of a figure.

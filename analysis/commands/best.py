@@ -27,10 +27,11 @@ def best(paths: Sequence[str], top: int, as_json: bool) -> None:
     if as_json:
         click.echo(json.dumps([one.plain() for one in found], indent=2))
     for one in [] if as_json else found:
-        ends = "-" if math.isnan(one.low) else f"{one.low:.3f}, {one.high:.3f}"
+        ends = "" if math.isnan(one.low) else f" [{one.low:.3f}, {one.high:.3f}]"
         values = ", ".join(f"{name} = {shown_value(value)}" for name, value in one.values.items())
-        head = f"{one.world}  {display_name(one.method)}  #{one.rank}  draw {one.draw}  {one.score:.3f} [{ends}]"
-        seeds = f"{one.seeds} test seeds, tuned {one.tuned:.3f}" if one.role == "test" else f"{one.seeds} seeds"
+        head = f"{one.world}  {display_name(one.method)}  #{one.rank}  draw {one.draw}  {one.score:.3f}{ends}"
+        many = "seed" if one.seeds == 1 else "seeds"
+        seeds = f"{one.seeds} test {many}, tuned {one.tuned:.3f}" if one.role == "test" else f"{one.seeds} {many}"
         click.echo(printable(f"{head}  ({seeds})  {values}", 2000))
         if one.command:
             click.echo(f"  {printable(one.command, 10_000)}")

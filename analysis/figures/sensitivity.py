@@ -98,7 +98,8 @@ def chart(tables: Tables, data: list[Sensitivity], labels: Labels = USUAL) -> Ch
     """Draw a point for each method, and the line of equal performance with one setting for all worlds."""
     reference = next((item for item in data if item.method == REFERENCE), data[0])
     name = labels.method(reference.method)
-    marks: list[Mark] = [Rule(reference.performance - reference.sensitivity, f"{name}, one setting for all", slope=1.0)]
+    start = reference.performance - reference.sensitivity
+    marks: list[Mark] = []
     for item in data:
         x, y = np.array([item.sensitivity]), np.array([item.performance])
         marks.append(Span(item.method, np.array(item.sensitivity_interval), np.repeat(y, 2)))
@@ -106,9 +107,13 @@ def chart(tables: Tables, data: list[Sensitivity], labels: Labels = USUAL) -> Ch
         marks.append(Points(item.method, x, y, kind="ring"))
     widths = [end for item in data for end in (*item.sensitivity_interval, item.sensitivity)]
     heights = [end for item in data for end in (*item.performance_interval, item.performance)]
+    across, up = _limits([0.0, *widths], 0.05), _limits(heights, 0.25)
+    ends = min(across[1], up[1] - start)
+    middle = (max(across[0], up[0] - start) + ends) / 2  # the text keeps away from the point of the reference itself
+    marks.insert(0, Rule(start, f"{name}, one setting for all", 1.0, at_start=reference.sensitivity > middle))
     panel = Panel(
-        Axis("Sensitivity: loss by one setting for all worlds", limits=_limits([0.0, *widths], 0.05)),
-        Axis("Performance, tuned by world", limits=_limits(heights, 0.25)),
+        Axis("Sensitivity: loss by one setting for all worlds", limits=across),
+        Axis("Performance, tuned by world", limits=up),
         marks,
     )
     caption = (

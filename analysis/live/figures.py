@@ -57,10 +57,13 @@ class FigureMaker:
         try:
             if runs > MOST_RUNS:
                 message = f"{runs:,} finished runs are too many for figures that stay fresh; mulex report draws them"
-                figures.content = gzip.compress(json.dumps({"message": message}).encode())
+                figures.content = _packed({"message": message})
             else:
                 figures.content = await self._in_process(url)
             figures.mark = mark
+        except BrokenProcessPool:  # most likely it needed more memory than there is
+            message = "the process that makes the figures was ended; it is started again when more runs have finished"
+            figures.content, figures.mark = _packed({"message": message}), mark
         finally:
             figures.making = False
             figures.not_before = time.monotonic() + max(LEAST_SECONDS, PATIENCE * (time.monotonic() - began))
@@ -95,7 +98,11 @@ def _prepare() -> None:
 
 def make_content(url: str) -> bytes:
     """Return the figures and statistics of a sweep, or a message why there are none, as compressed JSON."""
-    return gzip.compress(json.dumps(make_plain(url), separators=(",", ":"), allow_nan=False).encode(), 5)
+    return _packed(make_plain(url))
+
+
+def _packed(plain: dict[str, Any]) -> bytes:
+    return gzip.compress(json.dumps(plain, separators=(",", ":"), allow_nan=False).encode(), 5)
 
 
 def make_plain(url: str) -> dict[str, Any]:

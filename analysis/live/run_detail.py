@@ -8,10 +8,10 @@ import pyarrow as pa
 from analysis.labels import display_name
 from analysis.live.commands import train_command
 from analysis.live.query import plain, plain_rows
-from analysis.live.view import FIRST, LAST, Reader, View
+from analysis.live.view import FIRST, LAST, UNFINISHED, Reader, View
 from mulex.config import RunConfig
 from mulex.errors import UserError
-from mulex.store.checkpoints import begun_packs
+from mulex.store.checkpoints import begun_packs, load_checkpoint
 from mulex.store.folder import Folder
 from mulex.store.layout import CURVES_TABLE, checkpoint_folder, run_name
 from mulex.store.progress import bucket_ends, bucket_means
@@ -49,10 +49,10 @@ def run_detail(folder: Folder, reader: Reader, view: View, run: str) -> dict[str
         detail["origin"] |= {name: pack[name] for name in ORIGIN if pack.get(name) is not None}
         detail["origin"]["updated"] = pack["age"]
         detail["curves"] = _running_curves(pack, run)
-    elif row["status"] != "pending":
+    elif row["status"] not in UNFINISHED:
         _add_finished(detail, folder, row)
-    if row["status"] in ("running", "pending"):
-        detail["checkpoint"] = _checkpoint(folder, run)
+    if row["status"] in ("running", "paused"):
+        _add_checkpoint(detail, folder, run)
     return detail
 
 
@@ -107,29 +107,46 @@ def _curve_in_table(folder: Folder, run: str) -> pa.Table | None:
 
 
 def _curves(table: pa.Table | None) -> dict[str, Any]:
-    """Every column of numbers that has a value, as means of neighbouring iterations where the curve is long."""
-    if table is None or not table.num_rows:
-        return {"iteration": [], "columns": {}}
-    ends = bucket_ends(table.num_rows, POINTS)
-    columns = {}
-    for name in table.schema.names:
-        kind = table.schema.field(name).type
-        if name in LABELS or not (pa.types.is_floating(kind) or pa.types.is_integer(kind)):
-            continue
-        means = bucket_means(table[name].to_pylist(), ends)
-        if any(mean is not None for mean in means):
-            columns[name] = means
-    iterations = table["iteration"].to_pylist()
-    return {"iteration": [iterations[end - 1] for end in ends], "columns": columns}
+    """The curves of a finished run: every column of numbers that has a value."""
+    if table is None:
+        return _means([], {})
+    kinds = {name: table.schema.field(name).type for name in table.schema.names if name not in LABELS}
+    numbers = [name for name, kind in kinds.items() if pa.types.is_floating(kind) or pa.types.is_integer(kind)]
+    return _means(table["iteration"].to_pylist(), {name: table[name].to_pylist() for name in numbers})
 
 
-def _checkpoint(folder: Folder, run: str) -> dict[str, float] | None:
-    """The iteration and the age in seconds of the newest checkpoint of an unfinished run."""
+def _curves_of_rows(rows: list[dict[str, Any]]) -> dict[str, Any]:
+    """The curves so far of a run in a checkpoint, by the rows that its learner reported."""
+    names = dict.fromkeys(name for row in rows for name, value in row.items() if isinstance(value, int | float))
+    columns = {name: [row.get(name) for row in rows] for name in names if name not in LABELS}
+    return _means([row["iteration"] for row in rows], columns)
+
+
+def _means(iterations: list[int], columns: dict[str, list[Any]]) -> dict[str, Any]:
+    """Means of neighbouring iterations where curves are long; columns without any value are left out."""
+    ends = bucket_ends(len(iterations), POINTS)
+    means = {name: bucket_means(values, ends) for name, values in columns.items()}
+    known = {name: of_column for name, of_column in means.items() if any(mean is not None for mean in of_column)}
+    return {"iteration": [iterations[end - 1] for end in ends], "columns": known}
+
+
+def _add_checkpoint(detail: dict[str, Any], folder: Folder, run: str) -> None:
+    """Add the iteration and the age in seconds of a run's newest checkpoint, and its curves if nobody trains it."""
     for pack, runs in begun_packs(folder).items():
-        if run in runs:
-            ages = {name: age for name, age in folder.ages(checkpoint_folder(pack)).items() if name.endswith(".npz")}
-            if ages:
-                name = max(ages)
-                iteration = int(name.rpartition("/")[2].partition("-")[0])
-                return {"iteration": iteration, "age": max(0.0, ages[name]) if math.isfinite(ages[name]) else 0.0}
-    return None
+        ages = folder.ages(checkpoint_folder(pack)) if run in runs else {}
+        if names := [name for name in ages if name.endswith(".npz")]:
+            iteration = int(max(names).rpartition("/")[2].partition("-")[0])
+            age = ages[max(names)]
+            detail["checkpoint"] = {"iteration": iteration, "age": max(0.0, age) if math.isfinite(age) else 0.0}
+            if detail["status"] == "paused":
+                detail["curves"] = _curves_of_rows(_rows_in_checkpoint(folder, pack, runs.index(run)))
+
+
+def _rows_in_checkpoint(folder: Folder, pack: str, member: int) -> list[dict[str, Any]]:
+    """The rows of a member of a pack in its newest whole checkpoint; none if it cannot be read."""
+    try:
+        found = load_checkpoint(folder, pack)
+    except UserError:
+        return []
+    curves = found.about.get("curves", []) if found else []
+    return list(curves[member]) if member < len(curves) else []

@@ -7,6 +7,7 @@ from typing import Any
 from analysis.labels import USUAL, display_name
 from analysis.live.view import View
 from analysis.live.watch import Watched
+from analysis.style import page_colour
 from mulex.messages import first_line
 from sweeps.monitor.status import Line
 
@@ -35,7 +36,8 @@ def _progress(view: View, is_active: bool) -> dict[str, Any]:
         "total": view.count("total"),
         "ended": view.ended,
         "active": is_active,
-        "partly": sum(line.partly for line in view.lines),
+        "partly": sum(line.partly for line in view.lines) + _paused_share(view),
+        "paused": _paused(view),
         "rate": forecast.runs_an_hour if forecast else None,
         "left": forecast.seconds_left if forecast else None,
         "least": forecast.is_least if forecast else False,
@@ -43,6 +45,19 @@ def _progress(view: View, is_active: bool) -> dict[str, Any]:
         "methods": list(dict.fromkeys(line.method for line in view.lines)),
         "worlds": list(dict.fromkeys(line.world for line in view.lines)),
     }
+
+
+def _paused_share(view: View) -> float:
+    """What packs that wait with a checkpoint have done, as a number of runs."""
+    paused = view.runs[view.runs["status"] == "paused"]
+    return float((paused["iteration"] / paused["iterations"]).sum())
+
+
+def _paused(view: View) -> dict[str, int] | None:
+    """How many packs wait with a checkpoint, and the iterations of those that are furthest and least far."""
+    if not view.paused:
+        return None
+    return {"packs": len(view.paused), "first": view.paused[-1].iteration, "last": view.paused[0].iteration}
 
 
 def sweep_page(sweep: Watched) -> dict[str, Any]:
@@ -54,7 +69,7 @@ def sweep_page(sweep: Watched) -> dict[str, Any]:
     return {
         **summary(sweep),
         "lines": [_line(line) for line in view.lines],
-        "series": {item.key: {"name": item.name, "colour": item.colour} for item in series},
+        "series": {item.key: {"name": item.name, "colour": page_colour(item.colour)} for item in series},
         "packs": len(view.packs),
         "hosts": len({pack.get("host") for pack in view.packs}),
         "failures": _failures(view),

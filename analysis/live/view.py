@@ -16,6 +16,7 @@ from mulex.store.run_store import has_run_files
 from mulex.store.score import score_of
 from mulex.store.tables import read_runs
 from sweeps.monitor.pace import Forecast, forecast
+from sweeps.monitor.paused import Paused, find_paused
 from sweeps.monitor.status import Board, Line, Status
 from sweeps.plan import Plan, make_plan
 from sweeps.spec import Spec, parse_frozen
@@ -23,6 +24,8 @@ from sweeps.spec import Spec, parse_frozen
 FIRST = ["run", "status", "method", "world", "draw", "seed", "score", "iteration", "iterations"]
 LAST = ["seconds", "host", "finished_at", "error"]
 """The columns of the table of runs before and after the hyperparameters."""
+UNFINISHED = ("running", "paused", "pending")
+"""The states of a run that has no result yet; a paused one waits with a checkpoint."""
 
 
 @dataclass(frozen=True)
@@ -37,6 +40,7 @@ class View:
         packs: What each running pack last said about itself.
         forecast: The pace and the time left, as long as something happens.
         damaged: The names of run files that are not whole.
+        paused: The packs that wait for the next launch with a checkpoint, the furthest first.
     """
 
     name: str
@@ -45,6 +49,7 @@ class View:
     packs: list[dict[str, Any]] = field(default_factory=list)
     forecast: Forecast | None = None
     damaged: list[str] = field(default_factory=list)
+    paused: list[Paused] = field(default_factory=list)
 
     def count(self, name: str) -> int:
         """Sum `done`, `running`, `failed`, `pending` or `total` over all lines."""
@@ -57,13 +62,14 @@ class View:
 
     def finished_mark(self) -> str:
         """Return a text that changes when a run has finished, failed or been tried again."""
-        rows = self.runs[~self.runs["status"].isin(["running", "pending"])]
+        rows = self.runs[~self.runs["status"].isin(UNFINISHED)]
         newest = rows["finished_at"].max() if len(rows) else None
         return digest([len(rows), str(newest), rows["status"].value_counts().sort_index().to_dict()])
 
     def mark(self) -> str:
         """Return a text that changes when anything does that a page shows."""
         packs = sorted((pack["pack"], pack["iteration"]) for pack in self.packs)
+        packs += [(pack.runs[0].run_id, pack.iteration) for pack in self.paused]
         return digest([self.finished_mark(), packs, self.count("total"), self.count("running"), len(self.damaged)])
 
 
@@ -108,12 +114,14 @@ class BoardReader:
 
     def read(self) -> View:
         status = self.board.refresh()
-        return View(status.name, self._runs(status), status.lines, status.packs, forecast(status), status.damaged)
+        paused = find_paused(self.board, status) if status.count("pending") else []
+        runs = self._runs(status, paused)
+        return View(status.name, runs, status.lines, status.packs, forecast(status), status.damaged, paused)
 
-    def _runs(self, status: Status) -> pd.DataFrame:
+    def _runs(self, status: Status, paused: list[Paused]) -> pd.DataFrame:
         runs = status.runs
         finished = [self.board.finished.get(run) for run in runs["run"]]
-        ended = ~runs["status"].isin(["running", "pending"])
+        ended = ~runs["status"].isin(UNFINISHED)
         known = [f if is_ended else None for f, is_ended in zip(finished, ended, strict=True)]
         runs["seconds"] = pd.Series([f.seconds if f else None for f in known], dtype="float64")
         runs["host"] = pd.Series([f.host if f else None for f in known], dtype="object")
@@ -121,6 +129,7 @@ class BoardReader:
         of = {key: family.training.iterations for key, family in self.board.plan.families.items()}
         runs["iterations"] = [of[key] for key in zip(runs["world"], runs["method"], strict=True)]
         self._add_running(runs, status.packs)
+        _add_paused(runs, paused)
         values = self._values()
         names = [name for name in values.columns if name not in ("method", "draw")]
         return runs.merge(values, "left", ["method", "draw"])[[*FIRST, *names, *LAST]]
@@ -140,6 +149,16 @@ class BoardReader:
         drawn = self.board.plan.values
         rows = [{"method": m, "draw": i, **values} for m, of in drawn.items() for i, values in enumerate(of)]
         return pd.DataFrame(rows or None, columns=None if rows else ["method", "draw"])
+
+
+def _add_paused(runs: pd.DataFrame, paused: list[Paused]) -> None:
+    """Mark the runs that wait with a checkpoint, and say how far they are; a failed one that does so stays failed."""
+    if not paused:
+        return
+    at = {run.run_id: pack.iteration for pack in paused for run in pack.runs}
+    waits = runs["run"].isin(at) & (runs["status"] == "pending")
+    runs.loc[waits, "iteration"] = runs.loc[waits, "run"].map(at)
+    runs.loc[waits, "status"] = "paused"
 
 
 class TableReader:

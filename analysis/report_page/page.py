@@ -136,11 +136,12 @@ def _best(tables: Tables) -> str:
     """Return a table of the best draws for each world."""
     found: dict[str, list[list[str]]] = {}
     for one in best_draws(tables, BEST):
-        ends = "-" if math.isnan(one.low) else f"{one.low:.3f}, {one.high:.3f}"
+        ends = "" if math.isnan(one.low) else f" [{one.low:.3f}, {one.high:.3f}]"
         seeds = f"{one.seeds} {'test' if one.role == TEST else 'tuning'}"
         values = ", ".join(f"{display_name(name)} = {shown_value(value)}" for name, value in one.values.items())
-        head = [display_name(one.method), str(one.rank), str(one.draw), f"{one.score:.3f} [{ends}]", seeds]
-        found.setdefault(one.world, []).append([*head, values, _folded("train it alone", one.command)])
+        head = [display_name(one.method), str(one.rank), str(one.draw), f"{one.score:.3f}{ends}", seeds]
+        wrapped = Markup(f'<span class="values">{html.escape(values)}</span>')
+        found.setdefault(one.world, []).append([*head, wrapped, _folded("train it alone", one.command)])
     heads = ["method", "rank", "draw", "score", "seeds", "hyperparameters", "command"]
     return "".join(_table(world, heads, rows) for world, rows in found.items()) or "<p>No draw is finished.</p>"
 

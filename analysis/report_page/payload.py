@@ -13,7 +13,7 @@ from matplotlib.colors import to_hex
 from analysis.chart import Axis, Chart, Mark, Panel
 from analysis.columns import category_name, is_category
 from analysis.labels import USUAL, display_name
-from analysis.style import HEAT, LOST
+from analysis.style import HEAT, LOST, page_colour
 from analysis.tables import Tables
 
 POINTS = 200
@@ -24,7 +24,7 @@ STEPS = 65535
 def payload(tables: Tables, charts: Sequence[Chart]) -> dict[str, Any]:
     """Return everything that the script draws and shows."""
     return {
-        "methods": [vars(series) for series in USUAL.series(tables.methods)],
+        "methods": [vars(one) | {"colour": page_colour(one.colour)} for one in USUAL.series(tables.methods)],
         "scores": tables.score_names,
         "runs": _runs(tables),
         "curves": _curves(tables.matrices["eval_return"]),
@@ -41,7 +41,7 @@ def plain_chart(chart: Chart) -> dict[str, Any]:
         "scale": chart.scale,
         "columns": chart.columns,
         "sameY": chart.same_y,
-        "series": {series.key: {"name": series.name, "colour": series.colour} for series in chart.shown()},
+        "series": {series.key: {"name": series.name, "colour": page_colour(series.colour)} for series in chart.shown()},
         "panels": [_panel(panel) for panel in chart.panels],
     }
 

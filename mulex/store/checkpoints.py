@@ -9,6 +9,7 @@ import hashlib
 import io
 import json
 import zipfile
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from importlib.metadata import version
 from typing import Any
@@ -112,9 +113,14 @@ def note_runs(folder: Folder, runs: list[str], under: str = CHECKPOINTS) -> None
 
 def begun_packs(folder: Folder, under: str = CHECKPOINTS) -> dict[str, list[str]]:
     """The packs that have left checkpoints, and their runs."""
-    begun = {}
     names = [name for name in folder.list(under) if name == pack_runs_name(name.split("/")[1], under)]
-    for name, content in folder.read_many(names).items():
+    return read_pack_runs(folder, [name.split("/")[1] for name in names], under)
+
+
+def read_pack_runs(folder: Folder, packs: Iterable[str], under: str = CHECKPOINTS) -> dict[str, list[str]]:
+    """The runs of some packs, by the files beside their checkpoints; packs without a whole one are left out."""
+    begun = {}
+    for name, content in folder.read_many([pack_runs_name(pack, under) for pack in packs]).items():
         try:
             runs = json.loads(content)
         except ValueError:
@@ -124,9 +130,14 @@ def begun_packs(folder: Folder, under: str = CHECKPOINTS) -> dict[str, list[str]
     return begun
 
 
-def newest_iteration(folder: Folder, pack: str) -> int:
-    """The iteration of the newest checkpoint of a pack; 0 if it has none."""
-    return max((_iteration(name) for name in _newest_first(folder, pack, CHECKPOINTS)), default=0)
+def newest_iterations(folder: Folder) -> dict[str, int]:
+    """The iteration of the newest checkpoint of every pack that has one, from one listing of the folder."""
+    newest: dict[str, int] = {}
+    for name in folder.list(CHECKPOINTS):
+        if name.endswith(".npz"):
+            pack = name.split("/")[1]
+            newest[pack] = max(newest.get(pack, 0), _iteration(name))
+    return newest
 
 
 def _read(folder: Folder, name: str) -> tuple[dict[str, np.ndarray], dict[str, Any]] | None:

@@ -1,7 +1,9 @@
 """`mulex status`: how a sweep stands, whether it is being trained or not."""
 
 import json
+import math
 import time
+from collections.abc import Mapping
 from itertools import pairwise
 from typing import Any
 
@@ -35,7 +37,7 @@ def status(out: str, watch: bool, as_json: bool, run_id: str | None) -> None:
     folder, console = open_folder(out), make_console()
     board = Board(frozen_spec(folder), folder)
     if run_id is not None:
-        _show_run(board, folder, run_id, console)
+        _show_run(board, folder, run_id, console, as_json)
     elif as_json:
         click.echo(json.dumps(_plain(board), indent=2))
     elif watch:
@@ -90,7 +92,7 @@ def _plain(board: Board) -> dict[str, Any]:
     }
 
 
-def _show_run(board: Board, folder: Folder, run_id: str, console: Console) -> None:
+def _show_run(board: Board, folder: Folder, run_id: str, console: Console, as_json: bool) -> None:
     matches = [run for run in board.runs.values() if run.run_id.startswith(run_id)]
     if len(matches) != 1:
         found = f"{len(matches)} runs begin so" if matches else "this sweep plans no such run"
@@ -99,10 +101,18 @@ def _show_run(board: Board, folder: Folder, run_id: str, console: Console) -> No
     try:
         finished = read_run(folder, run_name(run.method, run.run_id))
     except FileNotFoundError:
-        say(console, f"{describe(run)}: {_where(board, run)}")
+        if as_json:
+            place = {"run": run.run_id, "world": run.world, "method": run.method, "draw": run.draw, "seed": run.seed}
+            click.echo(json.dumps(place | {"role": run.role, **_state(board, run), "curve": []}, indent=2))
+        else:
+            say(console, f"{describe(run)}: {_where(board, run)}")
         return
     except DamagedRunFile as error:
         raise UserError(str(error)) from None
+    if as_json:
+        curve = [_finite(row) for row in finished.curve.to_pylist()]
+        click.echo(json.dumps({**_finite(finished.row), "curve": curve}, indent=2, default=str, allow_nan=False))
+        return
     for key, value in finished.row.items():
         if value is not None:
             say(console, f"{key:20} {first_line(str(value), 1000)}")
@@ -112,16 +122,31 @@ def _show_run(board: Board, folder: Folder, run_id: str, console: Console) -> No
     console.print(_curve([x or 0.0 for x in finished.curve["eval_return"].to_pylist()], width))
 
 
+def _finite(row: Mapping[str, Any]) -> dict[str, Any]:
+    """Return a row as JSON has it: null for a number that is not finite."""
+    return {
+        name: None if isinstance(value, float) and not math.isfinite(value) else value for name, value in row.items()
+    }
+
+
 def _where(board: Board, run: PlannedRun) -> str:
     """Say how far a run is that has no result."""
+    state = _state(board, run)
+    if state["status"] == "running":
+        return f"running, iteration {state['iteration']} of {state['iterations']}"
+    return f"paused, checkpoint of iteration {state['iteration']}" if state["iteration"] else "not trained yet"
+
+
+def _state(board: Board, run: PlannedRun) -> dict[str, Any]:
+    """The status of a run that has no result, and the iteration that it has reached."""
     status = board.refresh()
     for pack in status.packs:
         if run.run_id in pack["runs"]:
-            return f"running, iteration {pack['iteration']} of {pack['iterations']}"
+            return {"status": "running", "iteration": pack["iteration"], "iterations": pack["iterations"]}
     for paused in find_paused(board, status):
         if run in paused.runs:
-            return f"paused, checkpoint of iteration {paused.iteration}"
-    return "not trained yet"
+            return {"status": "paused", "iteration": paused.iteration}
+    return {"status": "pending", "iteration": 0}
 
 
 def _curve(returns: list[float], width: int, height: int = 10) -> str:

@@ -2,10 +2,14 @@
 
 from dataclasses import dataclass
 
-from sweeps.monitor.status import Status
+from sweeps.monitor.status import Line, Status
 
 ENOUGH_SECONDS = 5.0
 """Of training, before anything is said: the first moments of a worker tell nothing."""
+ENOUGH_SHARE = 0.01
+"""Of a run, for the same reason: a few iterations of thousands tell nothing either."""
+TRUSTED_SHARE = 0.1
+"""Of a run, before the cost of a method in a world is taken from it alone."""
 
 
 @dataclass(frozen=True)
@@ -21,11 +25,15 @@ def forecast(status: Status) -> Forecast | None:
     """Forecast the end of a sweep from the training time of its runs; None if nothing is being trained.
 
     A run's cost is the training time that finished runs of its method and world took, with the finished share of those
-    in training. So runs of large worlds count for more, and one look at a sweep is enough.
+    in training. So runs of large worlds count for more, and one look at a sweep is enough. As long as less than a
+    tenth of a run is trained, the rest of that tenth is taken to cost what the other runs of the sweep do.
     """
     workers, lines = len(status.packs), status.lines
-    known = [line.seconds_a_run for line in lines]
-    if not workers or sum(line.seconds for line in lines) < ENOUGH_SECONDS or not any(known):
+    trained = sum(line.trained for line in lines)
+    if not workers or trained < ENOUGH_SHARE or sum(line.seconds for line in lines) < ENOUGH_SECONDS:
+        return None
+    known = [_cost(line, lines) for line in lines]
+    if not any(known):
         return None
     dearest = max(cost for cost in known if cost)
     costs = [cost or dearest for cost in known]
@@ -36,6 +44,17 @@ def forecast(status: Status) -> Forecast | None:
     is_least = any(not cost and line.pending for cost, line in zip(known, lines, strict=True))
     by = {(line.world, line.method): cost for line, cost in zip(lines, costs, strict=True)}
     return Forecast(3600 * workers * runs / left, max(left / workers, _longest(status, by)), is_least)
+
+
+def _cost(line: Line, lines: list[Line]) -> float | None:
+    """The seconds that a run of a line takes; None before anything is known of it."""
+    others = [other for other in lines if other is not line]
+    elsewhere = sum(other.trained for other in others)
+    if not line.seconds_a_run or line.trained >= TRUSTED_SHARE or not elsewhere:
+        return line.seconds_a_run
+    usual = sum(other.seconds for other in others) / elsewhere
+    missing = min(TRUSTED_SHARE - line.trained, elsewhere)
+    return (line.seconds + missing * usual) / (line.trained + missing)
 
 
 def _longest(status: Status, costs: dict[tuple[str, str], float]) -> float:

@@ -46,9 +46,14 @@ class Line:
         return self.done + self.failed + self.partly
 
     @property
+    def trained(self) -> float:
+        """What is trained of runs that did not fail, as a number of runs: what `seconds` were spent on."""
+        return self.done + self.partly
+
+    @property
     def seconds_a_run(self) -> float | None:
         """The mean cost of a run; None before anything is known of it."""
-        return self.seconds / (self.done + self.partly) if self.seconds > 0 and self.done + self.partly > 0 else None
+        return self.seconds / self.trained if self.seconds > 0 and self.trained > 0 else None
 
     @property
     def best(self) -> float | None:
@@ -114,6 +119,8 @@ class Board:
         self.spec, self.folder, self.store = spec, folder, store or RunStore(folder)
         self._make_plan()
         self.damaged: list[str] = []
+        self.begun: dict[str, list[str]] = {}
+        """The runs of packs that have left checkpoints, as far as they have been read."""
 
     def _make_plan(self) -> None:
         self.plan = make_plan(self.spec, self.folder)

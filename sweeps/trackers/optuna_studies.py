@@ -1,6 +1,8 @@
 """Optuna: a study for each method in each world with a trial for each run, as optuna-dashboard shows them."""
 
 import math
+import warnings
+from datetime import datetime
 from typing import Any
 
 import optuna
@@ -47,10 +49,18 @@ class OptunaStudies:
     def send(self, entry: Entry) -> None:
         name = f"{self._sweep}/{entry.labels['world']}/{entry.labels['method']}"
         if name not in self._studies:
-            self._studies[name] = optuna.create_study(
-                study_name=name, storage=self.storage, direction="maximize", load_if_exists=True
-            )
+            self._studies[name] = self._create(name, entry)
         self._studies[name].add_trial(self._trial(entry))
+
+    def _create(self, name: str, entry: Entry) -> optuna.Study:
+        """Create a study that says what it is of, and that its objective is the score."""
+        study = optuna.create_study(study_name=name, storage=self.storage, direction="maximize", load_if_exists=True)
+        for label in ("world", "method"):
+            study.set_user_attr(label, entry.labels[label])
+        study.set_user_attr("sweep", self._sweep)
+        with warnings.catch_warnings(action="ignore", category=optuna.exceptions.ExperimentalWarning):
+            study.set_metric_names(["score"])
+        return study
 
     def _trial(self, entry: Entry) -> FrozenTrial:
         score = entry.results.get("score")
@@ -61,7 +71,7 @@ class OptunaStudies:
         about = {**entry.labels, "status": entry.status, ENDED: entry.mark, **entry.results}
         about |= {name: value for name, value in entry.values.items() if name not in searched}
         about |= {"error": entry.error[-2000:]} if entry.error else {}
-        return create_trial(
+        trial = create_trial(
             state=TrialState.COMPLETE if complete else TrialState.FAIL,
             value=score if complete else None,
             params={name: _param(found, entry.values[name]) for name, found in searched.items()},
@@ -69,6 +79,10 @@ class OptunaStudies:
             user_attrs=about,
             intermediate_values=curve,
         )
+        # Optuna's times are local and without a zone; those of a trial that is created are the time of the export.
+        if entry.started_at and entry.finished_at:
+            trial.datetime_start, trial.datetime_complete = map(_local, (entry.started_at, entry.finished_at))
+        return trial
 
     def _distribution(self, entry: Entry, name: str, value: Any) -> BaseDistribution | None:
         """Return what a value was drawn from in Optuna's words; None for a constant.
@@ -89,6 +103,10 @@ class OptunaStudies:
 
     def close(self) -> None:
         """Do nothing: Optuna closes its own connections."""
+
+
+def _local(moment: datetime) -> datetime:
+    return moment.astimezone().replace(tzinfo=None)
 
 
 def _param(distribution: BaseDistribution, value: Any) -> Any:

@@ -8,9 +8,13 @@ import pytest
 from click.testing import CliRunner
 from ruamel.yaml import YAML
 
+import analysis
+from analysis.best_draws import best_draws
 from analysis.commands.best import best
 from analysis.commands.checklist import checklist
 from analysis.errors import AnalysisError
+from mulex.store.folder import open_folder
+from sweeps.plan import make_plan
 from sweeps.spec import load_spec
 from tests.support.analysis_tables import known, made, make_tables, write_sweep
 
@@ -46,6 +50,19 @@ def test_the_command_trains_that_draw_alone(tmp_path):
     assert list(spec.methods) == [first["method"]] and spec.search.draws == 1
     assert spec.space(first["method"])["learning_rate"].values == (first["values"]["learning_rate"],)
     assert "[-]" not in call(best, sweep).stdout and "draw" in call(best, sweep).stdout
+
+
+def test_the_command_describes_exactly_the_runs_of_that_draw(tmp_path):
+    """In one of two worlds, and without repeating a recipe that the method's name already stands for."""
+    tables = analysis.load("docs/results/rooms")
+    for one in best_draws(tables, 1):
+        words = shlex.split(one.command)
+        options = [words[i + 1] for i, word in enumerate(words) if word == "--set"]
+        overrides = {key: YAML(typ="safe").load(text) for key, text in (option.split("=", 1) for option in options)}
+        planned = make_plan(load_spec(words[2], overrides), open_folder(tmp_path)).runs()
+        runs = tables.runs[["world", "method", "draw"]].eq([one.world, one.method, one.draw]).all(axis=1)
+        assert {run.run_id for run in planned} == set(tables.runs.loc[runs, "run"])
+        assert "recipe" not in one.command
 
 
 def test_the_checklist_answers_from_the_spec_and_the_store(tmp_path):

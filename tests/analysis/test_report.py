@@ -12,7 +12,8 @@ import pytest
 from click.testing import CliRunner
 
 from analysis.commands.report import report
-from analysis.figures.registry import FIGURES
+from analysis.figures.registry import FIGURES, make_chart
+from analysis.labels import USUAL
 from analysis.report_page.page import report_page
 from analysis.report_page.payload import numbers, payload
 from analysis.tables import load_tables
@@ -175,3 +176,12 @@ def test_a_sweep_without_a_finished_run_gives_a_page(tmp_path):
     runs, curves = make_tables(draws=1)
     folder = write_sweep(tmp_path, *fail(runs, curves, list(runs.index)), planned=(1, 2))
     assert "0 of 6 runs (6 failed)" in report_page(load_tables([folder]))
+
+
+def test_no_method_is_black_on_a_page_that_may_be_dark():
+    tables = load_tables(["docs/results/sb3"])
+    assert "#000000" in {series.colour for series in USUAL.series(tables.methods)}, "as it is in a paper's figures"
+    plain = payload(tables, [make_chart(tables, "violins")])
+    colours = [one["colour"] for one in [*plain["methods"], *plain["charts"][0]["series"].values()]]
+    assert "currentColor" in colours
+    assert "#000000" not in colours

@@ -1,7 +1,7 @@
 // Two or more sweeps side by side: how they stand, their statistics, and every figure that one of them has.
 
 import { go, sweepLink } from "./address.js";
-import { h } from "./dom.js";
+import { h, setText } from "./dom.js";
 import { makeChart, makeSection } from "./figures.js";
 import { useColours } from "./drawing.js";
 import { makeHead, makeLines } from "./head.js";
@@ -12,8 +12,9 @@ export function comparePage({ parameters }) {
   const columns = keys.map((key) => makeColumn(key));
   const heads = h("div", { class: "beside-each" }, columns.map((column) => column.element));
   const figures = h("div");
+  const note = h("p", { class: "hint", role: "status" });
   const empty = keys.length ? null : h("p", {}, "No sweep is named; choose some in the list of sweeps.");
-  const element = h("div", { class: "compare" }, h("h1", {}, "Side by side"), empty, heads, figures);
+  const element = h("div", { class: "compare" }, h("h1", {}, "Side by side"), empty, heads, note, figures);
   element.style.setProperty("--n", keys.length);
 
   function showFigures() {
@@ -21,6 +22,7 @@ export function comparePage({ parameters }) {
     const names = [...new Set(made.flatMap((of) => of ? of.charts.map((chart) => chart.name) : []))];
     const rows = names.map((name) => made.map((of) => of && of.charts.find((chart) => chart.name === name)));
     const drawn = rows.map((row) => h("div", { class: "beside-each" }, row.map((chart, i) => {
+      if (!made[i]) return h("p", { class: "hint" }, columns[i].message ? "" : "This figure is being made.");
       if (!chart) return h("p", { class: "hint" }, "This sweep has no such figure.");
       useColours(made[i]);
       return makeChart(chart, made[i]);
@@ -43,6 +45,9 @@ export function comparePage({ parameters }) {
     async refresh() {
       const news = await Promise.all(columns.map((column) => column.refresh()));
       if (news.some(Boolean)) showFigures();
+      const waiting = columns.some((column) => !column.made && !column.message);
+      const messages = columns.filter((column) => column.message).map((column) => `${column.key}: ${column.message}`);
+      setText(note, [...messages, ...(waiting ? ["The figures are being made."] : [])].join(" "));
     }
   };
 }
@@ -51,14 +56,18 @@ function makeColumn(key) {
   const head = makeHead();
   const lines = makeLines(null);
   const link = h("a", { href: sweepLink(key), "data-link": true }, "Open this sweep");
-  const column = { element: h("div", {}, head.element, h("p", {}, link), lines.element), made: null, refresh };
+  const element = h("div", {}, head.element, h("p", {}, link), lines.element);
+  const column = { key, element, made: null, message: "", refresh };
   let mark = "";
 
   // Gives whether there are new figures.
   async function refresh() {
     const sweep = await askSweep(key);
     if (!sweep || sweep.trouble) {
-      if (sweep) head.show({ name: key, folder: "", problem: sweep.trouble, read: null });
+      if (sweep) {
+        head.show({ name: key, folder: "", problem: sweep.trouble, read: null });
+        column.message = sweep.trouble;
+      }
       return false;
     }
     head.show(sweep);
@@ -69,6 +78,7 @@ function makeColumn(key) {
     if (!answer || answer.status !== 200) return false;
     mark = answer.headers.get("ETag");
     const made = await answer.json();
+    column.message = made.message || "";
     if (made.message) return false;
     made.openRun = (run) => go(sweepLink(key, `runs=${run}`));
     column.made = made;

@@ -9,6 +9,7 @@ const TITLES = {
   normalised_return: "Normalised return",
   train_return: "Training return"
 };
+const READABLE = 0.2;
 const AXIS = { log: false, ticks: [], limits: null };
 
 export function nameOf(run) {
@@ -33,10 +34,13 @@ export function drawCurves(runs, column) {
   const series = Object.fromEntries(
     runs.map((run, i) => [run.run, { name: nameOf(run), colour: COLOURS[i % COLOURS.length] }])
   );
-  const last = Math.max(...runs.map((run) => run.iterations || 0), ...lines.map((line) => line.x.at(-1)));
+  const furthest = Math.max(...lines.map((line) => line.x.at(-1)));
+  const planned = Math.max(...runs.map((run) => run.iterations || 0), furthest);
+  // The planned length shows how far runs are, unless their curves would be too narrow to read.
+  const last = furthest < READABLE * planned ? furthest : planned;
   const panel = {
     title: "",
-    x: { ...AXIS, label: "Iteration", limits: [0, 1.02 * last] },
+    x: { ...AXIS, label: last < planned ? `Iteration, of ${planned}` : "Iteration", limits: [0, 1.02 * last] },
     y: { ...AXIS, label: titleOf(column) },
     marks: lines
   };

@@ -106,7 +106,8 @@ export function makeChart(chart, figures) {
   }
   addColours(chart, figures, key);
   const caption = h("figcaption", {}, `${chart.caption} `, chart.note ? h("em", {}, chart.note) : null);
-  return h("figure", { "data-figure": chart.name }, h("h3", {}, chart.title), key, panels, caption);
+  const kind = chart.panels.length > 2 ? "many" : null;
+  return h("figure", { class: kind, "data-figure": chart.name }, h("h3", {}, chart.title), key, panels, caption);
 }
 
 // The highest value of all heat maps of a chart, which share one scale.

@@ -2,7 +2,7 @@
 
 import { badge, describeCounts, makeBar, percent } from "./bar.js";
 import { arrange, h, setText } from "./dom.js";
-import { ago, count, leftOf, rateOf, score, several, stateOf } from "./text.js";
+import { ago, count, leftOf, pausedAt, quoted, rateOf, score, several, stateOf } from "./text.js";
 
 const TILES = ["Progress", "Done", "Running", "Failed", "Pending", "Rate", "Time left", "Best score"];
 
@@ -12,15 +12,21 @@ export function makeHead() {
   const state = h("span");
   const folder = h("p", { class: "hint" });
   const problem = h("p", { class: "problem", role: "alert", hidden: true });
+  const paused = h("p", { hidden: true });
   const values = TILES.map(() => h("dd"));
   const tiles = h("dl", { class: "tiles" }, TILES.map((name, i) => h("div", {}, h("dt", {}, name), values[i])));
-  const element = h("div", { class: "head" }, h("div", { class: "title" }, title, state), folder, problem, bar.element,
-    tiles);
+  const above = [h("div", { class: "title" }, title, state), folder, problem, paused];
+  const element = h("div", { class: "head" }, above, bar.element, tiles);
 
   function show(sweep) {
     setText(title, sweep.name);
     const word = stateOf(sweep);
     if (state.textContent !== word) state.replaceChildren(badge(word));
+    const kept = pausedAt(sweep);
+    paused.hidden = !kept;
+    const resume = `mulex resume ${quoted(sweep.folder)}`;
+    const words = ["Paused, ", kept, ". Continue with ", resume];
+    if (paused.textContent !== words.join("")) paused.replaceChildren(...words.slice(0, 3), h("code", {}, resume));
     const read = sweep.read === null ? "" : ` · read ${ago(sweep.read)}`;
     const where = sweep.running ? ` · ${several(sweep.packs, "pack")} on ${several(sweep.hosts, "machine")}` : "";
     setText(folder, sweep.folder + where + read);

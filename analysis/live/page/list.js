@@ -4,9 +4,14 @@ import { change, compareLink, sweepLink } from "./address.js";
 import { badge, makeBar, percent } from "./bar.js";
 import { arrange, h, setText } from "./dom.js";
 import { ask } from "./server.js";
-import { count, leftOf, rateOf, score, stateOf } from "./text.js";
+import { count, leftOf, pausedAt, rateOf, score, stateOf } from "./text.js";
 
-const HEAD = ["", "Sweep", "State", "Progress", "", "Running", "Failed", "Rate", "Time left", "Best score"];
+// The heads that say nothing to the eye are read by screen readers.
+const UNSEEN = ["Choose", "Share that has ended"];
+const HEAD = [
+  ...[UNSEEN[0], "Sweep", "State", "Progress", UNSEEN[1]],
+  ...["Running", "Failed", "Rate", "Time left", "Best score"]
+];
 
 export function listPage() {
   const rows = new Map();
@@ -19,7 +24,9 @@ export function listPage() {
     oninput: () => change({ q: search.value }, true)
   });
   const note = h("p", { class: "hint" });
-  const heads = HEAD.map((text) => h("th", { scope: "col" }, text || h("span", { class: "unseen" }, "choose")));
+  const heads = HEAD.map((text) =>
+    h("th", { scope: "col" }, UNSEEN.includes(text) ? h("span", { class: "unseen" }, text) : text)
+  );
   const table = h("table", { class: "sweeps" }, h("thead", {}, h("tr", {}, heads)), body);
   const tools = h("div", { class: "tools" }, search, compare);
   const element = h("div", {}, h("h1", {}, "Sweeps"), tools, h("div", { class: "wide" }, table), note);
@@ -82,7 +89,8 @@ function makeRow(key, choose) {
     setText(name, sweep.name);
     setText(folder, sweep.folder);
     const word = stateOf(sweep);
-    if (state.textContent !== word) state.replaceChildren(badge(word));
+    const kept = pausedAt(sweep);
+    if (state.textContent !== word + kept) state.replaceChildren(badge(word), kept && h("small", {}, kept));
     state.title = sweep.problem;
     const known = sweep.total !== undefined;
     bar.show(known ? sweep : { done: 0, running: 0, failed: 0, pending: 0, total: 0 });

@@ -53,7 +53,21 @@ export function stateOf(sweep) {
   if (sweep.total === undefined) return "being read";
   if (sweep.active) return "running";
   if (sweep.ended) return sweep.failed ? "ended, some failed" : "complete";
-  return sweep.done + sweep.failed ? "paused" : "not begun";
+  return sweep.done + sweep.failed || sweep.paused ? "paused" : "not begun";
+}
+
+// What the packs that wait for the next launch have kept; empty if there are none or if others are being trained.
+export function pausedAt(sweep) {
+  if (!sweep.paused || sweep.active) return "";
+  const { packs, first, last } = sweep.paused;
+  if (packs === 1) return `checkpoint of iteration ${count(last)}`;
+  const range = first === last ? count(last) : `${count(first)} to ${count(last)}`;
+  return `${several(packs, "checkpoint")} of iteration${first === last ? "" : "s"} ${range}`;
+}
+
+// A path as a shell takes it.
+export function quoted(path) {
+  return /^[\w@%+=:,./-]+$/.test(path) ? path : `'${path.replaceAll("'", "'\"'\"'")}'`;
 }
 
 export function rateOf(sweep) {

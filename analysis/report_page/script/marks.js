@@ -90,14 +90,25 @@ function heat(share) {
   return `rgb(${mixed})`;
 }
 
-// A line across the whole panel. Its text stands above its end, or beside it where it leaves the panel at the top.
+// A line across the whole panel. Its text stands above its end, along a sloped line; beside it where little of that is
+// in the panel.
 function drawRule(m, sx, sy) {
   const y = (x) => sy(m.y + m.slope * x);
   const line = `<path class="rule" d="M${sx(sx.low)} ${y(sx.low)}L${sx(sx.high)} ${y(sx.high)}"/>`;
   if (!m.text) return line;
-  const end = m.slope > 0 ? Math.min(sx.high, (sy.high - m.y) / m.slope) : sx.high;
-  const at = end < sx.high ? `x="${sx(end) - 12}" y="${y(end) + 16}"` : `x="${sx(end)}" y="${y(end) - 4}"`;
-  return `${line}<text class="faint" ${at} text-anchor="end">${escaped(m.text)}</text>`;
+  const words = escaped(m.text);
+  const text = (x, height, rest) => `${line}<text class="faint" x="${x}" y="${height}"${rest}>${words}</text>`;
+  if (m.slope <= 0) return text(sx(sx.high), y(sx.high) - 4, ' text-anchor="end"');
+  const enters = sx((sy.low - m.y) / m.slope);
+  const leaves = sx((sy.high - m.y) / m.slope);
+  const [left, right] = [sx(sx.low), sx(sx.high)];
+  if (leaves < (left + right) / 2 && !m.at_start) return text(leaves + 12, sy(sy.high) + 12, "");
+  if (enters > (left + right) / 2 && m.at_start) return text(enters - 12, sy(sy.low) - 6, ' text-anchor="end"');
+  const rise = (y(sx.low) - y(sx.high)) / (right - left);
+  const x = m.at_start ? Math.max(left, enters) + 8 : Math.min(right, leaves - 20 / rise);
+  const height = y(sx.low) - rise * (x - left);
+  const turn = `rotate(${(-Math.atan(rise) * 180) / Math.PI} ${x} ${height})`;
+  return text(x, height - 4, ` text-anchor="${m.at_start ? "start" : "end"}" transform="${turn}"`);
 }
 
 const DRAW = {

@@ -5,16 +5,25 @@ function titleOf(panel) {
   return panel.title.replace("\n", ": ");
 }
 
+// The width of a letter, roughly, and the least room left of the y axis.
+const LETTER = 8.5;
+const LEAST = 64;
+
 // Where the axes are in the drawing: left, right, top and bottom.
 function boxOf(panel, isMap) {
-  const hasNames = panel.y.ticks.some(([, text]) => text.length > 4);
   const top = panel.title ? 22 : 8;
   if (isMap) {
     const side = Math.min(WIDTH - 16, HEIGHT - 8 - top);
     const left = (WIDTH - side) / 2;
     return { l: left, r: left + side, t: top, b: top + side };
   }
-  return { l: hasNames ? 116 : 64, r: WIDTH - 8, t: top, b: HEIGHT - 48 };
+  return { l: LEAST, r: WIDTH - 8, t: top, b: HEIGHT - 48 };
+}
+
+// The room that the texts at the y axis need beside its label.
+function roomFor(panel, sy) {
+  const longest = Math.max(0, ...sy.ticks.map(([, text]) => text.length));
+  return longest * LETTER + (panel.y.label ? 26 : 10);
 }
 
 function drawFrame(panel, sx, sy, box, isMap) {
@@ -79,8 +88,9 @@ function cellText(m, i) {
 function drawPanel(chart, panel, yValues, id) {
   const isMap = panel.marks.some((m) => m.mark === "cells");
   const box = boxOf(panel, isMap);
-  const sx = makeScale(panel.x, valuesOf(panel, "x"), box.l, box.r);
   const sy = makeScale(panel.y, yValues, box.b, box.t);
+  if (!isMap) box.l = Math.min(WIDTH / 2, Math.max(LEAST, roomFor(panel, sy)));
+  const sx = makeScale(panel.x, valuesOf(panel, "x"), box.l, box.r);
   const points = [];
   let inside = "";
   for (const m of panel.marks) {

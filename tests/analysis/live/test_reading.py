@@ -1,5 +1,6 @@
 """What is read of a folder: which sweeps there are, every run, a run in the middle of training, its command."""
 
+import asyncio
 import json
 import shlex
 from pathlib import Path
@@ -11,7 +12,9 @@ from analysis.errors import AnalysisError
 from analysis.live.commands import train_command
 from analysis.live.discovery import find_sweeps
 from analysis.live.run_detail import run_detail
+from analysis.live.summary import summary
 from analysis.live.view import TableReader, make_reader
+from analysis.live.watch import Watched
 from mulex.learners.dqn.engines import make_engine
 from mulex.store.folder import open_folder
 from mulex.store.folding import fold
@@ -70,7 +73,7 @@ def test_every_planned_run_has_a_row_with_its_hyperparameters(begun):
     folder, plan = begun
     view = make_reader(folder).read()
     assert list(view.runs["run"]) == [run.run_id for run in plan.runs()]
-    assert view.runs["status"].value_counts().to_dict() == {"done": 2, "pending": 6}
+    assert view.runs["status"].value_counts().to_dict() == {"done": 2, "paused": 2, "pending": 4}
     assert [view.count(name) for name in ("done", "running", "failed", "pending", "total")] == [2, 0, 0, 6, 8]
     for row in view.runs.to_dict("records"):
         drawn = plan.values[row["method"]][row["draw"]]
@@ -80,17 +83,47 @@ def test_every_planned_run_has_a_row_with_its_hyperparameters(begun):
     assert done[["host", "finished_at", "seconds", "score"]].notna().all(axis=None)
 
 
-def test_a_run_that_waits_has_its_checkpoint_and_its_command(begun):
+def test_a_paused_run_has_its_checkpoint_its_curve_and_its_command(begun):
     folder, plan = begun
     reader = make_reader(folder)
     waiting = list(plan.runs())[2]
     detail = run_detail(folder, reader, reader.read(), waiting.run_id)
-    assert detail["status"] == "pending"
+    assert (detail["status"], detail["iteration"]) == ("paused", 2)
     assert detail["checkpoint"]["iteration"] == 2
     assert 0 <= detail["checkpoint"]["age"] < 300
-    assert detail["curves"] == {"iteration": [], "columns": {}}
+    assert detail["curves"]["iteration"] == [1, 2]
+    assert {"eval_return", "env_steps", "loss_task"} <= detail["curves"]["columns"].keys()
+    json.dumps(detail, allow_nan=False)
     assert detail["command"].startswith(f"mulex train --method {waiting.method} ")
     assert run_detail(folder, reader, reader.read(), "nothing") is None
+
+
+def test_a_checkpoint_that_cannot_be_read_leaves_no_curve(begun):
+    folder, plan = begun
+    for name in folder.list("checkpoints"):
+        if name.endswith(".npz"):
+            folder.write(name, b"damaged")
+    reader = make_reader(folder)
+    detail = run_detail(folder, reader, reader.read(), list(plan.runs())[2].run_id)
+    assert (detail["status"], detail["curves"]["iteration"]) == ("paused", [])
+
+
+def test_a_stopped_sweep_without_finished_runs_is_paused(tmp_path):
+    folder = open_folder(tmp_path / "stopped")
+    freeze_spec(folder, as_spec(tiny()))
+    sweep = Watched("stopped", folder)
+    asyncio.run(sweep.read())
+    assert summary(sweep)["paused"] is None
+    plan = make_plan(as_spec(tiny()), folder)
+    runs = list(plan.runs())
+    begin_pack(plan, runs[:2], folder, 2)
+    assert asyncio.run(sweep.read()), "the page is told"
+    about = summary(sweep)
+    assert about["paused"] == {"packs": 1, "first": 2, "last": 2}
+    assert (about["pending"], about["partly"]) == (8, 1.0), "two runs of four iterations have done two"
+    begin_pack(plan, runs[4:5], folder, 3)
+    asyncio.run(sweep.read())
+    assert summary(sweep)["paused"] == {"packs": 2, "first": 2, "last": 3}
 
 
 def test_a_finished_run_has_its_curves_and_where_it_ran(begun):

@@ -19,15 +19,22 @@ from tests.support.sweeps import ROOT, as_spec, begin_pack, mulex, tiny
 from tests.sweeps.test_inventory import leave, planned
 
 
-def say(folder: Folder, runs: list[PlannedRun], seconds_ago: float = 0.0, iteration: int = 2) -> None:
+def say(
+    folder: Folder,
+    runs: list[PlannedRun],
+    seconds_ago: float = 0.0,
+    iteration: int = 2,
+    iterations: int = 4,
+    seconds: float | None = None,
+) -> None:
     """What a worker says of a pack it trains."""
     moment = datetime.now(UTC) - timedelta(seconds=seconds_ago)
     said = {
         "pack": runs[0].run_id,
         "runs": [run.run_id for run in runs],
         "iteration": iteration,
-        "iterations": 4,
-        "seconds": iteration * len(runs) / 2,
+        "iterations": iterations,
+        "seconds": iteration * len(runs) / 2 if seconds is None else seconds,
         "pid": os.getpid(),
         "updated_at": moment.isoformat(),
     }
@@ -176,6 +183,34 @@ def test_the_first_moments_promise_nothing(tmp_path: Path) -> None:
     assert forecast(Board(as_spec(tiny()), folder).refresh()) is None
 
 
+def test_a_slow_start_of_one_method_does_not_promise_hours(tmp_path: Path) -> None:
+    """On a busy machine a pack takes a minute for its first iterations of thousands; earlier runs took four seconds."""
+    folder = open_folder(tmp_path)
+    _, runs = planned(folder)
+    first, second = ([run for run in runs if run.method == method] for method in dict.fromkeys(r.method for r in runs))
+    for run in first:
+        leave(folder, run, seconds=4.0)
+    say(folder, second[:2], iteration=15, iterations=3000, seconds=60.0)  # alone: 6,000 s a run
+    board = Board(as_spec(tiny()), folder)
+    ahead = forecast(board.refresh())
+    assert ahead is not None
+    assert ahead.seconds_left < 700 * len(second)
+    say(folder, second[:2], iteration=300, iterations=3000, seconds=60.0)  # a fifth of a run is trusted
+    ahead = forecast(board.refresh())
+    assert ahead is not None
+    assert ahead.seconds_left == pytest.approx(300 * (len(second) - 0.2))
+
+
+def test_a_few_iterations_of_thousands_promise_nothing(tmp_path: Path) -> None:
+    folder = open_folder(tmp_path)
+    _, runs = planned(folder)
+    say(folder, runs[:1], iteration=15, iterations=3000, seconds=60.0)
+    board = Board(as_spec(tiny()), folder)
+    assert forecast(board.refresh()) is None
+    say(folder, runs[:1], iteration=45, iterations=3000, seconds=60.0)
+    assert forecast(board.refresh()) is not None
+
+
 def test_a_stopped_pack_is_paused(tmp_path: Path) -> None:
     out = tmp_path / "out"
     folder = open_folder(out)
@@ -187,11 +222,16 @@ def test_a_stopped_pack_is_paused(tmp_path: Path) -> None:
     assert f"({runs[0].run_id}) and 1 more: paused, checkpoint of iteration 3" in text
     assert "paused, checkpoint of iteration 3" in mulex("status", str(out), "--run", runs[1].run_id).text
     assert "not trained yet" in mulex("status", str(out), "--run", runs[2].run_id).text
+    one = json.loads(mulex("status", str(out), "--run", runs[1].run_id, "--json").text)
+    assert (one["run"], one["status"], one["iteration"]) == (runs[1].run_id, "paused", 3)
     plain = json.loads(mulex("status", str(out), "--json").text)
     assert plain["paused"] == [{"runs": [run.run_id for run in runs[:2]], "iteration": 3}]
     assert (plain["seconds_left"], plain["runs_an_hour"]) == (None, None)
     for run in runs[:2]:
         leave(folder, run)
+    one = json.loads(mulex("status", str(out), "--run", runs[1].run_id, "--json").text)
+    assert (one["run"], one["status"]) == (runs[1].run_id, "done")
+    assert [row["iteration"] for row in one["curve"]] == list(range(1, len(one["curve"]) + 1))
     assert "paused" not in mulex("status", str(out)).text
 
 

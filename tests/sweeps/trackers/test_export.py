@@ -144,6 +144,13 @@ class TestReadBack:
             assert trial.state.name == ("FAIL" if run.status == "failed" else "COMPLETE")
             if run.status != "failed":
                 assert list(trial.intermediate_values.items()) == run.curves["eval_return"]
+                name = run_name(trial.user_attrs["method"], trial.user_attrs["run"])
+                row = read_run_file(open_folder(out), name).row
+                assert trial.datetime_start.astimezone() == row["started_at"]
+                assert trial.datetime_complete.astimezone() == row["finished_at"]
+        study = optuna.load_study(study_name="tiny/small/mulex", storage=url)
+        assert study.metric_names == ["score"]
+        assert study.user_attrs == {"sweep": "tiny", "world": "small", "method": "mulex"}
 
     def test_rliable(self, out: Path, tmp_path: Path) -> None:
         """The failed run has no score, so it has no line."""
