@@ -77,7 +77,7 @@ class TestStats:
         assert len(iqm) == 8
         assert ((iqm["low"] <= iqm["value"]) & (iqm["value"] <= iqm["high"])).all()
         assert iqm.loc[("w5", "epsilon_greedy"), ["runs", "draws"]].tolist() == [21, 11]
-        assert frame.attrs == {"score": "Normalised AUC", "seed": 0, "replicates": 2000}
+        assert frame.attrs == {"score": "Normalised AUC", "seed": 0, "replicates": 2000, "level": 0.95}
 
     def test_its_numbers_are_those_of_the_command(self, tables):
         frame = analysis.stats(tables, seed=3).set_index(["world", "method", "measure"])
