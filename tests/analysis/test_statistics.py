@@ -7,7 +7,7 @@ import pytest
 from scipy.stats import t, trim_mean
 
 from analysis import measures
-from analysis.bootstrap import by_draw, generator, interval, resample, weights
+from analysis.bootstrap import by_draw, generator, interval, resample, resample_some, resampled_means, weights
 from analysis.probability import newcombe
 from analysis.statistics import compute_statistics
 from analysis.statistics_tables import sections
@@ -231,3 +231,24 @@ def test_the_interval_holds_for_skewed_scores_of_eight_draws(name):
 
     held = coverage.shares_of(sample, truth, n, samples=400)
     assert held["expanded percentile"] >= max(held["percentile"], 0.9)
+
+
+def test_replicates_in_small_pieces_give_the_same_numbers(tmp_path, monkeypatch):
+    """A sample that is too large to be resampled at once has the intervals that it would have had."""
+    tables = load_tables([made(tmp_path)])
+    at_once = compute_statistics(tables).plain()
+    monkeypatch.setattr("analysis.bootstrap.AT_ONCE", 100)
+    sizes = {len(rows) for rows in resample_some(np.arange(7), 60, generator(0))}
+    assert sizes == {14, 4}
+    assert compute_statistics(tables).plain() == at_once
+
+
+def test_the_rows_of_pieces_are_those_of_the_whole(monkeypatch):
+    draws = np.repeat(np.arange(9), 3)
+    whole = resample(draws, 50, generator(3))
+    values = np.random.default_rng(0).random((len(draws), 4))
+    means = resampled_means(draws, values, 50, generator(3))
+    monkeypatch.setattr("analysis.bootstrap.AT_ONCE", 27 * 4)
+    assert (resample(draws, 50, generator(3)) == whole).all()
+    assert resampled_means(draws, values, 50, generator(3)) == pytest.approx(means)
+    assert means == pytest.approx(weights(whole, len(draws)) @ values)
