@@ -6,13 +6,28 @@ Letters: R runs, D draws, S the most seeds of a draw, B replicates.
 """
 
 import zlib
+from collections.abc import Iterator
 
 import numpy as np
 
 from sweeps.search.intervals import LEVEL, expanded
 
 REPLICATES = 2000
-__all__ = ["LEVEL", "REPLICATES", "by_draw", "expanded", "generator", "interval", "resample", "take", "weights"]
+AT_ONCE = 2**20
+"""Values of replicates that are in memory at a time: 8 MB of numbers."""
+__all__ = [
+    "LEVEL",
+    "REPLICATES",
+    "by_draw",
+    "expanded",
+    "generator",
+    "interval",
+    "resample",
+    "resample_some",
+    "resampled_means",
+    "take",
+    "weights",
+]
 
 
 def generator(seed: int, *names: str) -> np.random.Generator:
@@ -25,7 +40,7 @@ def by_draw(draws: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     _, code, seeds = np.unique(draws, return_inverse=True, return_counts=True)
     order = np.argsort(code, kind="stable")
     within = np.arange(len(code)) - np.repeat(np.cumsum(seeds) - seeds, seeds)
-    table = np.full((len(seeds), seeds.max(initial=0)), -1)
+    table = np.full((len(seeds), seeds.max(initial=0)), -1, np.int32)
     table[code[order], within] = order
     return table, seeds
 
@@ -35,8 +50,25 @@ def resample(draws: np.ndarray, replicates: int, rng: np.random.Generator) -> np
 
     Seeds are not resampled: the spread of the draws' runs contains that of their seeds already.
     """
+    return np.concatenate(list(resample_some(draws, replicates, rng)))
+
+
+def resample_some(draws: np.ndarray, replicates: int, rng: np.random.Generator) -> Iterator[np.ndarray]:
+    """Yield the same rows for some of the replicates at a time (b, D, S), so that memory does not grow with the runs.
+
+    How many replicates come at a time changes no number: the generator goes on where it was.
+    """
     table, _ = by_draw(draws)
-    return np.asarray(table[rng.integers(0, len(table), size=(replicates, len(table)))])
+    most = max(1, AT_ONCE // max(1, table.size))
+    for start in range(0, replicates, most):
+        picked = rng.integers(0, len(table), size=(min(most, replicates - start), len(table)))
+        yield np.asarray(table[picked])
+
+
+def resampled_means(draws: np.ndarray, values: np.ndarray, replicates: int, rng: np.random.Generator) -> np.ndarray:
+    """Return the mean over runs of values (R, ...) in every replicate (B, ...)."""
+    parts = [weights(rows, len(values)) @ values for rows in resample_some(draws, replicates, rng)]
+    return np.concatenate(parts)
 
 
 def take(values: np.ndarray, rows: np.ndarray) -> np.ndarray:

@@ -1,6 +1,6 @@
 """One sweep's folder: its two tables, or its run files where the tables are missing, damaged or out of date."""
 
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
@@ -61,8 +61,8 @@ class Sweep:
         names = self.runs["sweep"].dropna().unique()
         return str(names[0]) if len(names) == 1 else self.folder.url.rpartition("/")[2]
 
-    def curves_of(self, runs: Collection[str]) -> list[pa.Table]:
-        """The curves of some runs, with the columns that figures need; curves in several files are read now."""
+    def curves_of(self, runs: Collection[str]) -> Iterable[pa.Table]:
+        """The curves of some runs, with the columns that figures need; of several files one is read at a time."""
         if not self.in_parts:
             return [self.curves]
         return self._pieces(runs, _is_curve_column)
@@ -70,15 +70,15 @@ class Sweep:
     def all_curves(self, runs: Collection[str]) -> list[pa.Table]:
         """The curves of some runs with every column; `curves` has only some where it was read from a table."""
         try:
-            return self._pieces(runs, lambda column: True) if self.from_tables else [self.curves]
+            return list(self._pieces(runs, lambda column: True)) if self.from_tables else [self.curves]
         except AnalysisError:
             return [self.curves]
 
-    def _pieces(self, runs: Collection[str], wanted: Callable[[str], bool]) -> list[pa.Table]:
+    def _pieces(self, runs: Collection[str], wanted: Callable[[str], bool]) -> Iterator[pa.Table]:
         known = pa.array(list(runs), pa.string())
         try:
-            pieces = (piece for piece in curve_pieces(self.folder, wanted))
-            return [piece.filter(pc.is_in(piece["run"].cast(pa.string()), known)) for piece in pieces]
+            for piece in curve_pieces(self.folder, wanted):
+                yield piece.filter(pc.is_in(piece["run"].cast(pa.string()), known))
         except (FileNotFoundError, DamagedTable) as error:
             raise AnalysisError(f"{error}; make both tables again with mulex collect {self.folder.url}") from None
 

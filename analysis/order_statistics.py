@@ -39,7 +39,7 @@ def iqr(n: int) -> np.ndarray:
 
 def best_of_10(n: int) -> np.ndarray:
     """Return the weights of the expected best of ten."""
-    return np.asarray(best_of(n)[BEST_OF - 1])
+    return np.asarray(best_of(n, np.array([BEST_OF]))[0])
 
 
 WEIGHTS: dict[str, Weights] = {"median": median, "mean": mean, "iqm": iqm, "iqr": iqr, "best_of_10": best_of_10}

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from analysis.bootstrap import LEVEL, REPLICATES, generator, interval, resample, take
+from analysis.bootstrap import LEVEL, REPLICATES, generator, interval, resample_some, take
 from analysis.errors import NotApplicableError
 from analysis.estimates import Estimate
 from analysis.measures import MEASURES, beats, best_rows, draw_means, first_at_ideal, variance_parts
@@ -18,7 +18,7 @@ from analysis.selection import Confirmed, confirmed
 from analysis.tables import Tables
 
 CHUNK = 100
-BEATS, CONFIRMED, BIAS = "probability_to_beat", "confirmed", "selection_bias"
+BEATS, CONFIRMED, BIAS, IDEAL = "probability_to_beat", "confirmed", "selection_bias", "iterations_to_ideal"
 FRAME_COLUMNS = ["world", "method", "measure", "other", "value", "low", "high", "runs", "draws"]
 UNSCORED = ("failed", "stopped", "nan")
 
@@ -60,7 +60,7 @@ class MethodStatistics:
             if variance is not None:
                 estimates[name] = Estimate(variance, math.nan, math.nan)
         if self.iterations_to_ideal is not None:
-            estimates["iterations_to_ideal"] = self.iterations_to_ideal
+            estimates[IDEAL] = self.iterations_to_ideal
         size = {"runs": self.runs, "draws": self.draws}
         return [
             {"world": self.world, "method": self.method, "measure": name, **vars(estimate), **size}
@@ -140,10 +140,9 @@ def compute_statistics(tables: Tables, seed: int = 0, replicates: int = REPLICAT
     except NotApplicableError:
         tested = []
     for world, method, runs in tables.groups():
-        rows = resample(runs["draw"].to_numpy(), replicates, generator(seed, world, method))
         normalised = tables.matrices["normalised_return"][runs.index]
         names = [n for n in MEASURES if n != "optimality_gap" or tables.score_names[world].startswith("Normalised")]
-        found = _method(world, method, runs, rows, normalised, names, tables.level)
+        found = _method(world, method, runs, normalised, names, tables.level, seed, replicates)
         methods.append(_with_tests(found, tables, tested, seed, replicates))
         means.setdefault(world, {})[method] = draw_means(runs["draw"].to_numpy(), runs["score"].to_numpy())
     for world, of_method in means.items():
@@ -199,20 +198,28 @@ def _method(
     world: str,
     method: str,
     runs: pd.DataFrame,
-    rows: np.ndarray,
     normalised: np.ndarray,
     names: list[str],
     level: float,
+    seed: int,
+    replicates: int,
 ) -> MethodStatistics:
     draws, scores = runs["draw"].to_numpy(), runs["score"].to_numpy()
-    n_draws = len(np.unique(draws))
-    samples = take(scores, rows).reshape(len(rows), -1)
-    measures = {
-        name: estimate(float(MEASURES[name](scores)[0]), MEASURES[name](samples), n_draws, level) for name in names
-    }
+    n_draws, has_curves = len(np.unique(draws)), bool(np.isfinite(normalised).any())
+    samples = {name: np.empty(replicates) for name in [*names, IDEAL]}
+    start = 0
+    for rows in resample_some(draws, replicates, generator(seed, world, method)):
+        flat, some = rows.reshape(len(rows), -1), slice(start, start + len(rows))
+        values = take(scores, flat)
+        for name in names:
+            samples[name][some] = MEASURES[name](values)
+        if has_curves:
+            samples[IDEAL][some] = _at_ideal(scores, normalised, flat)
+        start += len(rows)
+    measures = {name: estimate(float(MEASURES[name](scores)[0]), samples[name], n_draws, level) for name in names}
     between, within = variance_parts(draws, scores)
     chosen = best_rows(scores)
-    ideal = _to_ideal(scores, normalised, rows, level) if np.isfinite(normalised).any() else None
+    ideal = _to_ideal(scores, normalised, samples[IDEAL], n_draws, level) if has_curves else None
     longest = int(np.isfinite(normalised).any(axis=0).sum()) if ideal else 0
     return MethodStatistics(world, method, len(runs), n_draws, measures, between, within, ideal, len(chosen), longest)
 
@@ -234,16 +241,20 @@ def probability_to_beat(one: np.ndarray, other: np.ndarray, level: float = LEVEL
     return Estimate(value, *newcombe(value, len(one), len(other), level))
 
 
-def _to_ideal(scores: np.ndarray, normalised: np.ndarray, rows: np.ndarray, level: float) -> Estimate:
+def _to_ideal(scores: np.ndarray, normalised: np.ndarray, samples: np.ndarray, draws: int, level: float) -> Estimate:
     """Return the iterations until the best runs' mean is ideal; each replicate chooses its best runs anew."""
     value = first_at_ideal(normalised[best_rows(scores)].mean(axis=0, keepdims=True))[0]
-    flat, n = rows.reshape(len(rows), -1), len(best_rows(scores))
-    samples = []
-    for start in range(0, len(flat), CHUNK):
-        part = flat[start : start + CHUNK]
+    low, high = interval(samples, draws, whole=True, level=level)
+    return Estimate(float(value), float(low), float(high))
+
+
+def _at_ideal(scores: np.ndarray, normalised: np.ndarray, rows: np.ndarray) -> np.ndarray:
+    """Return the iterations until the mean of the best runs is ideal, for replicates with these rows (b, N)."""
+    n, samples = len(best_rows(scores)), []
+    for start in range(0, len(rows), CHUNK):
+        part = rows[start : start + CHUNK]
         order = np.argpartition(-np.where(part >= 0, scores[part], -np.inf), n - 1, axis=1)
         chosen = np.take_along_axis(part, order[:, :n], axis=1)
         there = (chosen >= 0)[..., None]
         samples.append(first_at_ideal(np.where(there, normalised[chosen], 0.0).sum(axis=1) / there.sum(axis=1)))
-    low, high = interval(np.concatenate(samples), rows.shape[1], whole=True, level=level)
-    return Estimate(float(value), float(low), float(high))
+    return np.concatenate(samples)

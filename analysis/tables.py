@@ -1,6 +1,6 @@
 """The two tables of one or more sweeps: read, checked, joined, with each run's curve as a row of a matrix."""
 
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 
@@ -151,7 +151,7 @@ def load_tables(paths: Sequence[str], cache: Cache | None = None) -> Tables:
     complete, found = completeness(runs, plan), len(runs)
     runs, every = sample_draws(runs)
     known = set(runs["run"])
-    matrices = _matrices(runs, [table for sweep in sweeps for table in sweep.curves_of(known)])
+    matrices = _matrices(runs, (table for sweep in sweeps for table in sweep.curves_of(known)))
     sampling = Sampling(len(runs), found, every) if every > 1 else None
     return Tables(runs, matrices, complete, sweeps, score_names, sampling)
 
@@ -170,27 +170,39 @@ def _scores(runs: pd.DataFrame) -> tuple[pd.Series, dict[str, str]]:
     return scores.replace([np.inf, -np.inf], np.nan), names
 
 
-def _matrices(runs: pd.DataFrame, tables: list[pa.Table]) -> dict[str, np.ndarray]:
-    """Every curve as a row in the order of `runs`; T is the longest run's length."""
-    tables = [table for table in tables if table.num_rows]
-    last = max((int(table["iteration"].to_numpy().max()) for table in tables), default=0)
-    names = {name for table in tables for name in table.schema.names if name.startswith(HEAD_RETURN)}
-    curves = {name: np.full((len(runs), last), np.nan) for name in ["eval_return", "normalised_return", *sorted(names)]}
+def _matrices(runs: pd.DataFrame, tables: Iterable[pa.Table]) -> dict[str, np.ndarray]:
+    """Every curve as a row in the order of `runs`; T is the longest run's length. One table is held at a time."""
+    row_of = pd.Series(np.arange(len(runs)), index=runs["run"])
+    curves = {name: np.empty((len(runs), 0)) for name in ("eval_return", "normalised_return")}
+    last = 0
     for table in tables:
-        row, column = _cells(runs, table)
-        known = row >= 0
-        for name, matrix in curves.items():
-            if name in table.schema.names:
-                matrix[row[known], column[known]] = table[name].to_numpy()[known]
-    return curves
+        if not table.num_rows:
+            continue
+        row, column = _cells(row_of, table)
+        known, last = row >= 0, max(last, int(column.max()) + 1)
+        row, column = row[known], column[known]
+        for name in table.schema.names:
+            if name in curves or name.startswith(HEAD_RETURN):
+                curves[name] = _widened(curves.get(name, np.empty((len(runs), 0))), last)
+                curves[name][row, column] = table[name].to_numpy()[known]
+    heads = sorted(name for name in curves if name.startswith(HEAD_RETURN))
+    return {name: _widened(curves[name], last) for name in ("eval_return", "normalised_return", *heads)}
 
 
-def _cells(runs: pd.DataFrame, table: pa.Table) -> tuple[np.ndarray, np.ndarray]:
+def _widened(matrix: np.ndarray, columns: int) -> np.ndarray:
+    """The same matrix (R, T) with at least so many columns; the new ones are NaN."""
+    if matrix.shape[1] >= columns:
+        return matrix
+    wide = np.full((len(matrix), columns), np.nan)
+    wide[:, : matrix.shape[1]] = matrix
+    return wide
+
+
+def _cells(row_of: pd.Series, table: pa.Table) -> tuple[np.ndarray, np.ndarray]:
     """The row and column in a matrix of each row of `curves`; the row is -1 where there is no such run."""
     coded = table["run"].combine_chunks()
     coded = coded if pa.types.is_dictionary(coded.type) else coded.dictionary_encode()
     coded = coded.unify_dictionaries().combine_chunks() if isinstance(coded, pa.ChunkedArray) else coded
-    row_of = runs.reset_index().set_index("run")["index"]
     rows = row_of.reindex(coded.dictionary.to_pylist(), fill_value=-1).to_numpy()
     column = table["iteration"].to_numpy() - 1
     if (column < 0).any():

@@ -8,17 +8,17 @@ from collections.abc import Iterator
 
 from mulex.store.checkpoints import begun_packs, kept_lengths
 from mulex.store.folder import Folder
-from mulex.store.layout import KEPT, SPEC
-from sweeps.inventory import frozen_spec
+from mulex.store.layout import KEPT
+from sweeps.inventory import frozen_spec_if_any
 from sweeps.plan import Plan, PlannedPack, PlannedRun
 from sweeps.spec import Spec
 
 
 def with_growth(folder: Folder, spec: Spec) -> Spec:
     """Return a spec that remembers in each world how long runs were at first, if its folder has shorter ones."""
-    if not folder.exists(SPEC):
+    frozen, worlds = frozen_spec_if_any(folder), dict(spec.worlds)
+    if frozen is None:
         return spec
-    frozen, worlds = frozen_spec(folder), dict(spec.worlds)
     for name in spec.worlds:
         if name in frozen.worlds and (first := _first_length(frozen, spec, name)) is not None:
             own = {**spec.worlds[name].training, "grown_from": first}

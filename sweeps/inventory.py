@@ -25,10 +25,18 @@ from sweeps.spec import Spec, differences, parse_frozen, write_yaml
 
 def frozen_spec(folder: Folder) -> Spec:
     """Read the spec that a sweep was launched with."""
+    spec = frozen_spec_if_any(folder)
+    if spec is None:
+        raise UserError(f"{folder.url}: not a sweep's folder, it has no {SPEC}")
+    return spec
+
+
+def frozen_spec_if_any(folder: Folder) -> Spec | None:
+    """Read the spec that a sweep was launched with; None before the first launch."""
     try:
         text = folder.read(SPEC).decode()
     except FileNotFoundError:
-        raise UserError(f"{folder.url}: not a sweep's folder, it has no {SPEC}") from None
+        return None
     except UnicodeDecodeError as error:
         raise UserError(f"{folder.url}/{SPEC}: is not UTF-8: {error}") from None
     return parse_frozen(text, f"{folder.url}/{SPEC}")
@@ -36,9 +44,10 @@ def frozen_spec(folder: Folder) -> Spec:
 
 def additions(folder: Folder, spec: Spec) -> list[str]:
     """List what a spec adds to the one that its folder was launched with. A spec that changes it is refused."""
-    if not folder.exists(SPEC):
+    frozen = frozen_spec_if_any(folder)
+    if frozen is None:
         return []
-    added, changed = differences(frozen_spec(folder), spec)
+    added, changed = differences(frozen, spec)
     if changed:
         listed = "\n".join(f"  {change}" for change in changed)
         raise UserError(

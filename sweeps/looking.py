@@ -3,10 +3,9 @@
 import math
 
 from mulex.store.folder import Folder
-from mulex.store.layout import SPEC
 from mulex.store.roles import TUNE
 from mulex.store.run_store import RunStore
-from sweeps.inventory import frozen_spec
+from sweeps.inventory import frozen_spec_if_any
 from sweeps.plan import Plan
 from sweeps.search.until import Look, Scores, look, planned_looks
 from sweeps.spec import Spec
@@ -19,7 +18,7 @@ def with_draws(folder: Folder, spec: Spec) -> Spec:
     until = spec.search.until
     if until is None:
         return spec
-    frozen = frozen_spec(folder).search if folder.exists(SPEC) else spec.search
+    frozen = (frozen_spec_if_any(folder) or spec).search
     known = frozen.until.first if frozen.until else None
     first = known or frozen.draws
     search = {"until": until.model_copy(update={"first": first}), "draws": max(spec.search.draws, frozen.draws)}

@@ -222,7 +222,7 @@ class Plan:
         for seed in seeds:
             yield PlannedRun(run_id(seed), group.world, group.method, group.draw, seed, group.role)
 
-    @property
+    @cached_property
     def tuning_seeds(self) -> range:
         """The seeds that every draw is trained with."""
         return range(self.spec.search.first_seed, self.spec.search.first_seed + self.spec.search.seeds)

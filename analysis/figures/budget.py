@@ -5,7 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.special import gammaln
 
-from analysis.bootstrap import generator, interval, resample
+from analysis.bootstrap import generator, interval, resample_some
 from analysis.chart import Axis, Chart, Line, Mark, Panel
 from analysis.errors import NotApplicableError
 from analysis.figures.common import BANDS, bands, world_title
@@ -27,12 +27,24 @@ class Budget:
     high: np.ndarray
 
 
-def best_of(n: int) -> np.ndarray:
-    """Return probabilities (n, n): entry (k - 1, i) is that the i-th smallest of n is the best of k of them.
+MOST_POINTS = 1000
+"""Up to so many draws, every number of draws has a point; above it, so many numbers at most, evenly spaced by ratio."""
 
-    The k are picked without replacement. With i smaller values below it, that is C(i, k - 1) / C(n, k).
+
+def numbers_of_draws(n: int) -> np.ndarray:
+    """Return the numbers of draws from 1 to n at which the expectation is computed."""
+    if n <= MOST_POINTS:
+        return np.arange(1, n + 1)
+    return np.unique(np.round(np.geomspace(1, n, MOST_POINTS)).astype(int))
+
+
+def best_of(n: int, of: np.ndarray | None = None) -> np.ndarray:
+    """Return probabilities (K, n): entry (j, i) is that the i-th smallest of n is the best of `of[j]` of them.
+
+    The numbers `of` are 1 to n unless they are given. With i smaller values below it, and k picked without
+    replacement, that is C(i, k - 1) / C(n, k).
     """
-    k, below = np.arange(1, n + 1)[:, None], np.arange(n)[None]
+    k, below = (np.arange(1, n + 1) if of is None else of)[:, None], np.arange(n)[None]
     possible = below >= k - 1
     spare = np.where(possible, below - k + 1, 0)
     logs = gammaln(below + 1) - gammaln(k) - gammaln(spare + 1)
@@ -46,12 +58,15 @@ def compute(tables: Tables) -> list[Budget]:
     for world, method, runs in tables.groups():
         draws, scores = runs["draw"].to_numpy(), runs["score"].to_numpy()
         means = np.sort(draw_means(draws, scores))
-        probabilities = best_of(len(means))
-        rows = resample(np.arange(len(means)), BANDS, generator(0, world, method))
-        resampled = np.sort(means[rows[:, :, 0]], axis=1)
-        low, high = interval(resampled @ probabilities.T, len(means))
-        budgets.append(Budget(world, method, np.arange(1, len(means) + 1), probabilities @ means, low, high))
-    if not budgets or max(len(budget.draws) for budget in budgets) < 2:
+        numbers = numbers_of_draws(len(means))
+        probabilities = best_of(len(means), numbers)
+        resampled = [
+            np.sort(means[rows[:, :, 0]], axis=1) @ probabilities.T
+            for rows in resample_some(np.arange(len(means)), BANDS, generator(0, world, method))
+        ]
+        low, high = interval(np.concatenate(resampled), len(means))
+        budgets.append(Budget(world, method, numbers, probabilities @ means, low, high))
+    if not budgets or max(budget.draws[-1] for budget in budgets) < 2:
         raise NotApplicableError("budget: needs several finished draws of a method")
     return budgets
 
@@ -64,7 +79,7 @@ def chart(tables: Tables, data: list[Budget], labels: Labels = USUAL) -> Chart:
         for budget in (b for b in data if b.world == world):
             marks += bands(budget.method, budget.draws, budget.low, budget.high)
             marks.append(Line(budget.method, budget.draws, budget.expected))
-        most = max(len(budget.draws) for budget in data)
+        most = int(max(budget.draws[-1] for budget in data))
         y = Axis(f"Expected best {_lower(tables.score_names[world])}")
         panels.append(Panel(_axis(most), y, marks, world_title(tables, world, labels)))
     caption = (

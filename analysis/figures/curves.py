@@ -5,7 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 import pandas as pd
 
-from analysis.bootstrap import generator, interval, resample, weights
+from analysis.bootstrap import generator, interval, resampled_means
 from analysis.chart import Axis, Chart, Line, Mark, Panel, Rule
 from analysis.errors import NotApplicableError
 from analysis.figures.common import BANDS, bands, world_title
@@ -47,8 +47,8 @@ def _mean_curve(tables: Tables, world: str, method: str, kind: str, runs: pd.Dat
     returns = moving_average(returns[:, known], window)
     # The best runs are few and often of few draws, so each of them is resampled on its own.
     units = runs["draw"].to_numpy() if kind == "all" else np.arange(len(runs))
-    rows = resample(units, BANDS, generator(0, world, method, kind))
-    low, high = interval(weights(rows, len(runs)) @ returns, rows.shape[1])
+    means = resampled_means(units, returns, BANDS, generator(0, world, method, kind))
+    low, high = interval(means, len(np.unique(units)))
     iterations = np.flatnonzero(known) + 1
     return Curve(world, method, kind, len(runs), iterations, returns.mean(axis=0), low, high, window)
 

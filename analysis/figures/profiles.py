@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from analysis.bootstrap import generator, interval, resample, weights
+from analysis.bootstrap import generator, interval, resampled_means
 from analysis.chart import Axis, Chart, Line, Mark, Panel
 from analysis.errors import NotApplicableError
 from analysis.figures.common import BANDS, bands, world_title
@@ -36,8 +36,8 @@ def compute(tables: Tables) -> list[Profile]:
     for world, method, runs in tables.groups():
         threshold = thresholds[tables.score_names[world]]
         above = runs["score"].to_numpy()[:, None] > threshold
-        rows = resample(runs["draw"].to_numpy(), BANDS, generator(0, world, method))
-        low, high = interval(weights(rows, len(runs)) @ above, runs["draw"].nunique())
+        shares = resampled_means(runs["draw"].to_numpy(), above, BANDS, generator(0, world, method))
+        low, high = interval(shares, runs["draw"].nunique())
         profiles.append(Profile(world, method, threshold, above.mean(axis=0), low, high))
     return profiles
 

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 import pandas as pd
 
-from analysis.bootstrap import generator, interval, resample, weights
+from analysis.bootstrap import generator, interval, resample_some, weights
 from analysis.chart import Axis, Chart, Line, Mark, Panel, Points, Span
 from analysis.columns import categories, category_name, is_category, varied
 from analysis.errors import NotApplicableError
@@ -70,9 +70,12 @@ def _interval(
     kernel: "Kernel", scores: np.ndarray, draws: np.ndarray, rng: np.random.Generator
 ) -> tuple[np.ndarray, np.ndarray]:
     """Return the ends of the 95 % interval of a median at every point of the grid, from resampled draws."""
-    rows = resample(draws, REPLICATES, rng)
-    samples = np.array([kernel.median(scores, share) for share in weights(rows, len(scores))])
-    return interval(samples, len(np.unique(draws)))
+    samples = [
+        kernel.median(scores, share)
+        for rows in resample_some(draws, REPLICATES, rng)
+        for share in weights(rows, len(scores))
+    ]
+    return interval(np.array(samples), len(np.unique(draws)))
 
 
 def _by_category(world: str, method: str, name: str, runs: pd.DataFrame, known: list[str]) -> Response:

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 import pandas as pd
 
-from analysis.bootstrap import generator, interval, resample, weights
+from analysis.bootstrap import generator, interval, resampled_means
 from analysis.chart import Axis, Chart, Line, Mark, Panel, Points, Rule
 from analysis.columns import HEAD_RETURN
 from analysis.errors import NotApplicableError
@@ -55,8 +55,7 @@ def _head(tables: Tables, world: str, name: str, runs: pd.DataFrame) -> Head:
 
 
 def _mean(returns: np.ndarray, draws: np.ndarray, name: str) -> tuple[float, float, float]:
-    shares = weights(resample(draws, BANDS, generator(0, name)), len(returns))
-    low, high = interval(shares @ returns, len(np.unique(draws)))
+    low, high = interval(resampled_means(draws, returns, BANDS, generator(0, name)), len(np.unique(draws)))
     return float(returns.mean()), float(low), float(high)
 
 

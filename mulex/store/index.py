@@ -137,10 +137,17 @@ def parse_index(content: bytes, segment: str, size: int | None) -> Index:
 
 
 def _entries(content: bytes) -> list[RunEntry]:
-    columns = _read(content, list(_ENTRY)).to_pydict()
-    for name in ("world", "method", "status", "host", "spec_hash"):
-        columns[name] = [value if value is None else sys.intern(value) for value in columns[name]]
-    return [RunEntry(*values) for values in zip(*(columns[name] for name in _ENTRY), strict=True)]
+    table = _read(content, list(_ENTRY))
+    repeated = ("world", "method", "status", "host", "spec_hash")
+    columns = [_shared(table[name]) if name in repeated else table[name].to_pylist() for name in _ENTRY]
+    return [RunEntry(*values) for values in zip(*columns, strict=True)]
+
+
+def _shared(column: pa.ChunkedArray) -> list[str | None]:
+    """The texts of a column that has few different ones, each of which is in memory once."""
+    coded = column.combine_chunks().dictionary_encode()
+    words = [sys.intern(word) for word in coded.dictionary.to_pylist()]
+    return [None if i is None else words[i] for i in coded.indices.to_pylist()]
 
 
 def _read(content: bytes, columns: list[str]) -> pa.Table:

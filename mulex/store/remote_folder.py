@@ -1,6 +1,7 @@
 """A sweep's folder in object storage."""
 
 import inspect
+import io
 from collections.abc import Collection, Mapping, Sequence
 from datetime import UTC, datetime
 from typing import IO, Any
@@ -12,6 +13,8 @@ CONNECTIONS = 64
 """Requests that are under way at the same time; S3's client has 10 by default."""
 AT_ONCE = 1000
 """Files that are removed by one request."""
+SMALL = 2**26
+"""Bytes of a file that is fetched whole when it is opened; parts of it would take several requests, one by one."""
 
 
 def _options(url: str) -> dict[str, Any]:
@@ -31,19 +34,22 @@ class RemoteFolder:
             raise UserError(f"{url}: cannot be opened: {error}") from None
         self._fs: Any = filesystem
         self._root = root.rstrip("/")
+        self._is_s3 = self.url.startswith("s3://")
+        # a client that may fetch a file in several parts first asks how large it is
+        self._whole: dict[str, Any] = {"max_concurrency": 1} if self._is_s3 else {}
 
     def _at(self, name: str) -> str:
         return f"{self._root}/{name}".rstrip("/")
 
     def read(self, name: str) -> bytes:
         with failures("read", f"{self.url}/{name}"):
-            return bytes(self._fs.cat_file(self._at(name)))
+            return bytes(self._fs.cat_file(self._at(name), **self._whole))
 
     def read_many(self, names: Collection[str], last: int | None = None) -> dict[str, bytes]:
         with failures("read", f"{self.url}/"):
             paths = [self._at(name) for name in names]
             starts = None if last is None else -last
-            contents = self._fs.cat_ranges(paths, starts, None, on_error="return") if paths else []
+            contents = self._fs.cat_ranges(paths, starts, None, on_error="return", **self._whole) if paths else []
         there = {}
         for name, content in zip(names, contents, strict=True):
             if isinstance(content, FileNotFoundError):
@@ -67,6 +73,10 @@ class RemoteFolder:
 
     def open_file(self, name: str) -> IO[bytes]:
         with failures("read", f"{self.url}/{name}"):
+            self._fs.invalidate_cache()
+            about = self._fs.info(self._at(name))
+            if about["type"] == "file" and int(about.get("size") or 0) <= SMALL:
+                return io.BytesIO(self._fs.cat_file(self._at(name), **self._whole))
             opened: IO[bytes] = self._fs.open(self._at(name), "rb")
             return opened
 
@@ -142,7 +152,10 @@ class RemoteFolder:
         with failures("listed", f"{self.url}/{under}"):
             self._fs.invalidate_cache()
             start = self._fs._strip_protocol(self._root).rstrip("/") + "/"
-            found = self._fs.find(self._at(under), detail=True)
+            if self._is_s3 and under:  # of a path that has nothing below it, it would also ask whether it is a file
+                found = self._fs.find(self._root, prefix=f"{under.rstrip('/')}/", detail=True)
+            else:
+                found = self._fs.find(self._at(under), detail=True)
             files = {path: about for path, about in found.items() if about.get("type") != "directory"}  # s3fs may race
             return {path.removeprefix(start): about for path, about in files.items()}
 

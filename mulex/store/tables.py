@@ -5,7 +5,7 @@ import json
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import Any
+from typing import IO, Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -55,13 +55,18 @@ def read_table(folder: Folder, name: str, wanted: Wanted = lambda column: True) 
         pieces = [_read_part(folder, part, wanted) for part in parts]
         return Table(pa.concat_tables(pieces), _metadata(folder, RUNS_TABLE).get(MADE_OF, b""))
     with folder.open_file(name) as opened, _parquet(folder, name):
-        file = pq.ParquetFile(opened, read_dictionary=["run"])
-        metadata = file.metadata.metadata or {}
-        is_whole = checksum.is_whole_file(opened)
-        if is_whole is False or (is_whole is None and checksum.KEY in metadata):
-            raise DamagedTable(f"{folder.url}/{name}: damaged, its checksum does not fit its content")
+        file = _whole(folder, name, opened)
         columns = [column for column in file.schema_arrow.names if wanted(column)]
-        return Table(checksum.read_parquet(file, columns), metadata.get(MADE_OF, b""))
+        return Table(checksum.read_parquet(file, columns), (file.metadata.metadata or {}).get(MADE_OF, b""))
+
+
+def _whole(folder: Folder, name: str, opened: IO[bytes]) -> pq.ParquetFile:
+    """An open table, or raise DamagedTable if its checksum does not fit its content."""
+    file = pq.ParquetFile(opened, read_dictionary=["run"])
+    is_whole = checksum.is_whole_file(opened)
+    if is_whole is False or (is_whole is None and checksum.KEY in (file.metadata.metadata or {})):
+        raise DamagedTable(f"{folder.url}/{name}: damaged, its checksum does not fit its content")
+    return file
 
 
 def curve_pieces(folder: Folder, wanted: Wanted = lambda column: True) -> Iterator[pa.Table]:
@@ -75,14 +80,23 @@ def curve_pieces(folder: Folder, wanted: Wanted = lambda column: True) -> Iterat
 
 def curve_parts(folder: Folder) -> list[str]:
     """The files of the curves where they are several: those that runs.parquet lists, or else those that are there."""
-    there = [name for name in folder.list(f"{CURVES_TABLE}/") if name.startswith(f"{CURVES_TABLE}/")]
+    there = _parts_there(folder)
     if not there:
         return []
     try:
-        listed: list[str] = json.loads(_metadata(folder, RUNS_TABLE).get(PARTS, b"[]"))
+        return _listed(_metadata(folder, RUNS_TABLE)) or there
     except (FileNotFoundError, DamagedTable):
         return there
-    return listed or there
+
+
+def _parts_there(folder: Folder) -> list[str]:
+    return [name for name in folder.list(f"{CURVES_TABLE}/") if name.startswith(f"{CURVES_TABLE}/")]
+
+
+def _listed(metadata: Mapping[bytes, bytes]) -> list[str]:
+    """The files of the curves that the metadata of runs.parquet lists."""
+    listed: list[str] = json.loads(metadata.get(PARTS, b"[]"))
+    return listed
 
 
 def _read_part(folder: Folder, name: str, wanted: Wanted) -> pa.Table:
@@ -155,17 +169,22 @@ def tables_are_of(folder: Folder, checksums: Mapping[str, str]) -> bool:
     """
     made_of = checksum.fingerprint(checksums)
     try:
-        runs = _made_of(folder, RUNS_TABLE)
-        if parts := curve_parts(folder):
-            return runs == made_of and set(folder.list(f"{CURVES_TABLE}/")) >= set(parts)
-        return runs == made_of and _made_of(folder, CURVES_TABLE) in (made_of, b"")
+        runs = _checked_metadata(folder, RUNS_TABLE)
+        if runs.get(MADE_OF, b"") != made_of:
+            return False
+        if there := _parts_there(folder):
+            return set(there) >= set(_listed(runs))
+        return _checked_metadata(folder, CURVES_TABLE).get(MADE_OF, b"") in (made_of, b"")
     except (FileNotFoundError, DamagedTable):
         return False
 
 
-def _made_of(folder: Folder, name: str) -> bytes:
-    with folder.open_file(name) as opened:
+def _checked_metadata(folder: Folder, name: str) -> dict[bytes, bytes]:
+    """What the end of a table says about it; raise DamagedTable if it is small and not whole."""
+    with folder.open_file(name) as opened, _parquet(folder, name):
         is_small = opened.seek(0, io.SEEK_END) <= SMALL
-    if is_small:
-        return read_table(folder, name, lambda column: column == "run").made_of
-    return _metadata(folder, name).get(MADE_OF, b"")
+        opened.seek(0)
+        file = _whole(folder, name, opened) if is_small else pq.ParquetFile(opened)
+        if is_small:
+            checksum.read_parquet(file, ["run"] if "run" in file.schema_arrow.names else [])
+        return file.metadata.metadata or {}

@@ -178,7 +178,8 @@ class Board:
             if run_id not in running:
                 role = self.plan.role(entry)
                 kind = _count(lines[entry.world, entry.method], entry, role)
-                tests.update({kind: 1, "pending": -1} if role == TEST else {})
+                if role == TEST:
+                    tests.update({kind: 1, "pending": -1})
                 if kind == "failed":
                     failures.append((self.plan.planned(entry), entry))
         for run in running.values():

@@ -143,6 +143,15 @@ def test_the_best_of_many_draws_is_exact():
     assert chances[-1, -1] == pytest.approx(1)
 
 
+def test_the_budget_of_very_many_draws_has_fewer_points_on_the_same_curve(monkeypatch):
+    every = budget.best_of(50)
+    monkeypatch.setattr("analysis.figures.budget.MOST_POINTS", 10)
+    numbers = budget.numbers_of_draws(50)
+    assert (numbers[0], numbers[-1], len(numbers)) == (1, 50, 9)
+    assert (budget.best_of(50, numbers) == every[numbers - 1]).all()
+    assert budget.numbers_of_draws(10).tolist() == list(range(1, 11))
+
+
 def test_budget_takes_a_draw_for_its_mean_over_seeds(tmp_path):
     [data] = budget.compute(known(tmp_path, {("w5", "mulex"): [[0.0, 0.2], [0.4, 0.8]]}))
     assert data.draws.tolist() == [1, 2]

@@ -7,7 +7,7 @@ import pytest
 from scipy.stats import t, trim_mean
 
 from analysis import measures
-from analysis.bootstrap import by_draw, generator, interval, resample, weights
+from analysis.bootstrap import by_draw, generator, interval, resample, resample_some, resampled_means, weights
 from analysis.probability import newcombe
 from analysis.statistics import compute_statistics
 from analysis.statistics_tables import sections
@@ -269,3 +269,24 @@ def test_a_sweep_that_looked_several_times_has_wider_intervals_and_says_so(tmp_p
     assert "looks" not in sections(before)[0].title
     assert "(each with level 98.33 %: search.until plans 3 looks at the draws)" in sections(after)[0].title
     assert load_tables([str(usual), str(looked)]).level == after.level
+
+
+def test_replicates_in_small_pieces_give_the_same_numbers(tmp_path, monkeypatch):
+    """A sample that is too large to be resampled at once has the intervals that it would have had."""
+    tables = load_tables([made(tmp_path)])
+    at_once = compute_statistics(tables).plain()
+    monkeypatch.setattr("analysis.bootstrap.AT_ONCE", 100)
+    sizes = {len(rows) for rows in resample_some(np.arange(7), 60, generator(0))}
+    assert sizes == {14, 4}
+    assert compute_statistics(tables).plain() == at_once
+
+
+def test_the_rows_of_pieces_are_those_of_the_whole(monkeypatch):
+    draws = np.repeat(np.arange(9), 3)
+    whole = resample(draws, 50, generator(3))
+    values = np.random.default_rng(0).random((len(draws), 4))
+    means = resampled_means(draws, values, 50, generator(3))
+    monkeypatch.setattr("analysis.bootstrap.AT_ONCE", 27 * 4)
+    assert (resample(draws, 50, generator(3)) == whole).all()
+    assert resampled_means(draws, values, 50, generator(3)) == pytest.approx(means)
+    assert means == pytest.approx(weights(whole, len(draws)) @ values)

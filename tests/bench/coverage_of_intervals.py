@@ -56,7 +56,7 @@ def weights_of_median(n: int) -> np.ndarray:
 def weights_of_best(n: int) -> np.ndarray:
     from analysis.figures.budget import best_of
 
-    return best_of(n)[min(BEST_OF, n) - 1]
+    return best_of(n, np.array([min(BEST_OF, n)]))[0]
 
 
 MEASURES = {
