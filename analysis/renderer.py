@@ -95,6 +95,7 @@ def render(chart: Chart, size: Size, note: str = "", title: str = "") -> Picture
             figure.suptitle(title, fontsize=size.letters * 1.15)
         if text := "; ".join(filter(None, [note, chart.note])):
             figure.supxlabel(text, x=0.99, ha="right", fontsize=size.letters * 0.85, color=FAINT, style="italic")
+    figure.draw_without_rendering()  # the first layout makes ticks, which the second one finds room for
     return figure
 
 
