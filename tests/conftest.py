@@ -4,6 +4,8 @@ import os
 import signal
 import threading
 
+import pytest
+
 from tests.support.s3_server import s3_bucket, s3_server
 
 __all__ = ["s3_bucket", "s3_server"]  # fixtures
@@ -16,3 +18,9 @@ if threading.current_thread() is threading.main_thread():
     for number, default in ((signal.SIGINT, signal.default_int_handler), (signal.SIGHUP, signal.SIG_DFL)):
         if signal.getsignal(number) is signal.SIG_IGN:
             signal.signal(number, default)
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Begin with the tests that share a Ray, a cluster or a bucket: they take longest, and must not come last."""
+    items.sort(key=lambda item: item.get_closest_marker("xdist_group") is None)
