@@ -19,7 +19,7 @@ check: install
 	$(BIN)/python -m tests.support.page_format --check
 
 test: check
-	$(BIN)/pytest -n 3 --dist loadgroup --no-loadscope-reorder
+	$(BIN)/pytest -n 2 --dist loadfile --no-loadscope-reorder
 
 # The native engine's tests once more, with its C++ compiled to find every wrong access and undefined operation.
 SANITIZED := build/sanitized

@@ -19,8 +19,10 @@ if threading.current_thread() is threading.main_thread():
         if signal.getsignal(number) is signal.SIG_IGN:
             signal.signal(number, default)
 
+LONG = {"local_ray", "cluster", "ray", "s3_bucket"}
+"""Fixtures of tests that take long, because they start processes and wait for them."""
 
-@pytest.hookimpl(tryfirst=True)
+
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Begin with the tests that share a Ray, a cluster or a bucket: they take longest, and must not come last."""
-    items.sort(key=lambda item: item.get_closest_marker("xdist_group") is None)
+    """Begin with the files that take longest, so that none is left for last."""
+    items.sort(key=lambda item: LONG.isdisjoint(getattr(item, "fixturenames", ())))

@@ -12,10 +12,7 @@ from tests.support.ray_cluster import RayCluster
 from tests.support.slow import SLOW
 from tests.support.sweeps import ROOT, Plain, Process, run_files, tiny, write_spec
 
-pytestmark = [
-    pytest.mark.xdist_group("cluster"),
-    SLOW,
-]
+pytestmark = SLOW
 
 HEAD = "f" * 51 + "00000"  # the id that Ray's fake provider gives its head
 PROVIDER = "ray.autoscaler._private.fake_multi_node.node_provider.FakeMultiNodeProvider"

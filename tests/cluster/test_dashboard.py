@@ -17,7 +17,6 @@ from tests.support.sweeps import Plain, progress, tiny, wait_until, write_spec
 
 pytest_plugins = ["tests.support.cluster_plugin"]
 pytestmark = [
-    pytest.mark.xdist_group("cluster"),
     SLOW,
     pytest.mark.skipif(CHROMIUM is None, reason="no Chromium here: apt-get install chromium"),
 ]

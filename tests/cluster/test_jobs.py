@@ -28,7 +28,6 @@ from tests.support.sweeps import (
 )
 
 pytest_plugins = ["tests.support.cluster_plugin"]
-pytestmark = pytest.mark.xdist_group("cluster")
 
 MANY = {"max_concurrent": None, "max_failures": 20, "checkpoint_every": 0.2}
 LONG: Plain = tiny(

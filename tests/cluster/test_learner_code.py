@@ -15,10 +15,7 @@ from tests.support.slow import SLOW
 from tests.support.sweeps import Plain, Process, write_spec
 
 pytest_plugins = ["tests.support.cluster_plugin"]
-pytestmark = [
-    pytest.mark.xdist_group("cluster"),
-    SLOW,
-]
+pytestmark = SLOW
 ENVIRONMENT = """
 import gymnasium
 import numpy as np

@@ -14,7 +14,6 @@ from tests.support.ray_cluster import RayCluster, run
 from tests.support.sweeps import tiny, write_spec
 
 pytest_plugins = ["tests.support.cluster_plugin"]
-pytestmark = pytest.mark.xdist_group("cluster")
 
 JOIN = "import ray, sys; ray.init(address=sys.argv[1]); print('joined')"
 

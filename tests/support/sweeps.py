@@ -38,7 +38,6 @@ TIMES_AND_PLACES = ["seconds", "started_at", "finished_at", "host", "git_commit"
 """Columns in which two sweeps of one spec may differ; somebody may commit to this checkout between them."""
 
 RAY_MARKS = [
-    pytest.mark.xdist_group("ray"),
     pytest.mark.usefixtures("local_ray"),
     pytest.mark.filterwarnings("ignore::ResourceWarning"),
     pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning"),

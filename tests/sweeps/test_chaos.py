@@ -23,7 +23,7 @@ from tests.support.sweeps import (
     write_spec,
 )
 
-pytestmark = [pytest.mark.xdist_group("chaos"), pytest.mark.timeout(900)]
+pytestmark = pytest.mark.timeout(900)
 
 
 @pytest.fixture(scope="module")

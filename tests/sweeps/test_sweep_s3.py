@@ -16,7 +16,7 @@ from tests.support.s3_server import S3Server
 from tests.support.slow import SLOW
 from tests.support.sweeps import Plain, Process, assert_same_tables, mulex, tiny, train_alone, wait_until, write_spec
 
-pytestmark = [pytest.mark.xdist_group("s3"), pytest.mark.timeout(600)]
+pytestmark = pytest.mark.timeout(600)
 
 LONG: Plain = tiny(
     training={"iterations": 120, "steps_per_iteration": 2000},

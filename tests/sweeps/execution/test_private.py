@@ -20,7 +20,6 @@ from tests.support.sweeps import clean_environment, end_session
 
 NOBODY = 65534
 AS_NOBODY = ["setpriv", f"--reuid={NOBODY}", f"--regid={NOBODY}", "--clear-groups"]
-pytestmark = pytest.mark.xdist_group("ray")
 needs_root = pytest.mark.skipif(os.getuid() != 0 or not shutil.which("setpriv"), reason="needs a second user")
 
 STARTS_RAY = """

@@ -106,7 +106,6 @@ def test_validate_prints_its_size(tmp_path: Path) -> None:
     assert "= 8 runs" in answer.text
 
 
-@pytest.mark.xdist_group("ray")
 @pytest.mark.usefixtures("local_ray")
 @pytest.mark.filterwarnings("ignore::ResourceWarning", "ignore::pytest.PytestUnraisableExceptionWarning")
 def test_a_real_sweep_over_a_grid(tmp_path: Path) -> None:
