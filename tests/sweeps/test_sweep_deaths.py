@@ -70,6 +70,7 @@ class TestDeaths:
         assert says in runs["error"][1]
         assert "stopped:" not in answer.text
 
+    @SLOW
     def test_markup_and_escapes_in_a_long_error_are_shown_as_they_are(self, tmp_path: Path) -> None:
         """Of its five million characters 64,000 are kept, and fewer are shown."""
         spec, _ = broken(tmp_path, "markup")

@@ -172,6 +172,7 @@ def test_where_walls_teleport_the_exploration_head_is_much_sooner():
     assert np.isinf(random_walks_cover(world, 200, steps)).all()
 
 
+@SLOW
 def test_cart_pole_is_solved():
     """The greedy mean return of an evaluation is at least 475 (a random policy earns 22), within 15,000 steps.
 

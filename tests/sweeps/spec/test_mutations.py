@@ -1,4 +1,4 @@
-"""Thousands of damaged specs: each is refused with lines that say where, or loads and can be written out."""
+"""A thousand damaged specs: each is refused with lines that say where, or loads and can be written out."""
 
 import copy
 import os
@@ -85,7 +85,7 @@ VALUES = st.recursive(
     max_leaves=5,
 )
 RIGHT_DATA = read_yaml(WITH_OWN_METHOD, "s.yaml").plain
-EXAMPLES = int(os.environ.get("MULEX_MUTATIONS", "1000"))  # of each of the two kinds
+EXAMPLES = int(os.environ.get("MULEX_MUTATIONS", "500"))  # of each of the two kinds
 MUTATIONS = settings(max_examples=EXAMPLES, deadline=None, suppress_health_check=list(HealthCheck))
 
 
