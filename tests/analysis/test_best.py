@@ -74,7 +74,7 @@ def test_the_checklist_answers_from_the_spec_and_the_store(tmp_path):
 
 
 def test_the_checklist_names_the_code_and_the_machines():
-    text = call(checklist, Path("docs/results/main")).stdout
+    text = call(checklist, Path("docs/results/hard")).stdout
     assert "- Package versions: 0.1.0.\n" in text and "- Hosts: vm.\n" in text and "- Engines: native.\n" in text
 
 
