@@ -36,12 +36,13 @@ def archive(tmp_path: Path) -> Path:
 
 
 def test_the_published_main_sweep_can_be_extended(tmp_path: Path) -> None:
-    folder = open_folder(tmp_path)
-    assert unpack(open_folder(MAIN), folder) == 72
-    spec = load_spec("main", {"search.draws": 100, "search.seeds": 1})
-    assert additions(folder, spec) == ["search.draws: 24 -> 100"]
+    folder, published = open_folder(tmp_path), pq.read_metadata(MAIN / "runs.parquet").num_rows
+    draws = published // 3
+    assert unpack(open_folder(MAIN), folder) == published
+    spec = load_spec("main", {"search.draws": draws + 5, "search.seeds": 1})
+    assert additions(folder, spec) == [f"search.draws: {draws} -> {draws + 5}"]
     stock = take_stock(RunStore(folder), make_plan(spec, folder))
-    assert (len(stock.done), len(stock.missing), stock.damaged, stock.strangers) == (72, 228, [], [])
+    assert (len(stock.done), len(stock.missing), stock.damaged, stock.strangers) == (published, 15, [], [])
 
 
 def test_unpacked_run_files_hold_what_the_originals_held(archive: Path, tmp_path: Path) -> None:
