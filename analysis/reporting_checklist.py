@@ -21,19 +21,33 @@ def checklist(tables: Tables) -> str:
     Raises:
         AnalysisError: The sweep has no spec, or there are several sweeps.
     """
+    spec = _spec(tables)
+    title = (
+        f"# Hyperparameters of the sweep {spec.name}\nThe questions are those of Eimer, Lindauer and Raileanu (2023).\n"
+    )
+    return "\n".join([title, *_parts(spec, tables)])
+
+
+def sections(tables: Tables) -> list[dict[str, str]]:
+    """Return the title and the Markdown of each section of the checklist, for other programs."""
+    parts = [part.removeprefix("## ").partition("\n") for part in _parts(_spec(tables), tables)]
+    return [{"section": title, "answer": answer.strip()} for title, _, answer in parts]
+
+
+def _parts(spec: "Spec", tables: Tables) -> list[str]:
+    parts = [_settings(spec), _tuning(spec, tables), _spaces(spec), _budget(spec, tables), _seeds(spec, tables)]
+    return [*parts, _selected(tables), _code(tables)]
+
+
+def _spec(tables: Tables) -> "Spec":
     from sweeps.spec import parse_frozen
 
     if len(tables.sweeps) != 1 or not tables.sweeps[0].spec_text:
         raise AnalysisError("checklist: needs one sweep with its spec.yaml")
     try:
-        spec = parse_frozen(tables.sweeps[0].spec_text, "spec.yaml")
+        return parse_frozen(tables.sweeps[0].spec_text, "spec.yaml")
     except UserError as error:
         raise AnalysisError(f"checklist: spec.yaml cannot be read: {error}") from None
-    parts = [_settings(spec), _tuning(spec, tables), _spaces(spec), _budget(spec, tables), _seeds(spec, tables)]
-    title = (
-        f"# Hyperparameters of the sweep {spec.name}\nThe questions are those of Eimer, Lindauer and Raileanu (2023).\n"
-    )
-    return "\n".join([title, *parts, _selected(tables), _code(tables)])
 
 
 def _settings(spec: "Spec") -> str:

@@ -17,7 +17,7 @@ COMMANDS = {
     "validate": ("sweeps.commands.validate:validate", "Check a spec and list everything that is wrong with it."),
     "check": ("sweeps.commands.check:check", "Try the contract of a learner on short runs."),
     "collect": ("sweeps.commands.tables:collect", "Make the two tables from the runs that are there."),
-    "verify": ("sweeps.commands.tables:verify", "Check every run file, and list what is missing."),
+    "verify": ("sweeps.commands.verify:verify", "Check every run file, and list what is missing."),
     "unpack": ("sweeps.commands.tables:unpack", "Make run files again from the two tables of an archived sweep."),
     "export": ("sweeps.commands.export:export", "Send a sweep's runs to a tracker or another program's files."),
     "stats": ("analysis.commands.stats:stats", "Robustness statistics of a sweep, with intervals."),

@@ -1,6 +1,8 @@
 """`mulex sweep --dry-run`: what would be trained, and what it would cost, from a short calibration on this machine."""
 
 import time
+from dataclasses import asdict, dataclass
+from typing import Any
 
 from rich.console import Console
 from rich.table import Table
@@ -26,10 +28,69 @@ UNSEEN, LEARNERS_UNSEEN = 0.1, 0.25  # shares by which a run may differ from its
 BYTES_A_ROW, BYTES_A_RUN = 60, 12_000  # of a run file: measured on curves of 3 to 800 iterations, compressed
 
 
-def print_estimate(
-    spec: Spec, folder: Folder, cluster: Cluster, console: Console, confirmation: Confirmation | None = None
-) -> None:
-    """Print counts, packs, bytes, core-hours, and the time that they take on the cores of a cluster.
+@dataclass(frozen=True)
+class Line:
+    """What is left of one method in one world; of core-hours the least and the most that are expected."""
+
+    method: str
+    world: str
+    runs: int
+    to_train: int
+    packs: int
+    core_hours: tuple[float, float]
+
+
+@dataclass(frozen=True)
+class Estimate:
+    """What a launch would train, and what that would cost."""
+
+    sweep: str
+    lines: list[Line]
+    done: int
+    bytes: int
+    workers: int
+    """How many packs are trained at once."""
+    cores_a_pack: float
+    engines: list[str]
+
+    @property
+    def to_train(self) -> int:
+        """The number of runs to train."""
+        return sum(line.to_train for line in self.lines)
+
+    @property
+    def core_hours(self) -> tuple[float, float]:
+        """The least and the most for the whole sweep."""
+        return sum(line.core_hours[0] for line in self.lines), sum(line.core_hours[1] for line in self.lines)
+
+    @property
+    def seconds(self) -> tuple[float, float]:
+        """The least and the most wall time, on workers that nobody else uses."""
+        low, high = (3600 * hours / self.cores_a_pack / self.workers for hours in self.core_hours)
+        return low, high
+
+    def plain(self) -> dict[str, Any]:
+        """Return it for other programs."""
+        return asdict(self) | {"to_train": self.to_train, "core_hours": self.core_hours, "seconds": self.seconds}
+
+    def show(self, console: Console) -> None:
+        """Print it."""
+        titles = ("method", "world", "runs", "to train", "packs", "core-hours")
+        table = Table(*titles, title=self.sweep, title_justify="left")
+        for line in self.lines:
+            counts = (str(line.runs), str(line.to_train), str(line.packs))
+            table.add_row(line.method, line.world, *counts, _range(*line.core_hours))
+        console.print(table)
+        for text in self.engines:
+            say(console, text)
+        console.print(f"{self.to_train} runs to train, {self.done} done; about {self.bytes / 2**20:.1f} MB of results")
+        low, high = (duration(seconds) for seconds in self.seconds)
+        workers = f"{self.workers} workers that nobody else uses"
+        say(console, f"{_range(*self.core_hours)} core-hours: {low} to {high} on {workers}")
+
+
+def estimate(spec: Spec, folder: Folder, cluster: Cluster, confirmation: Confirmation | None = None) -> Estimate:
+    """Estimate packs, bytes, core-hours, and the time that they take on the cores of a cluster.
 
     With a confirmation only its test runs count as runs to train.
     """
@@ -40,25 +101,23 @@ def print_estimate(
     stock = take_stock(RunStore(folder), plan)
     wanted = list(stock.wanted(tests_alone=confirmation is not None))
     counts = plan.counts()
-    slots = _slots(spec, cluster)
-    table = Table("method", "world", "runs", "to train", "packs", "core-hours", title=spec.name, title_justify="left")
-    low, high, size = 0.0, 0.0, 0
+    lines, size = [], 0
     for (world, method), family in plan.families.items():
         missing = [run for run in wanted if (run.world, run.method) == (world, method)]
         packs = plan.packs(missing, spec.execution.draws_per_pack)
         one = seconds_a_run(spec, plan, family, missing) if missing else (0.0, 0.0)
-        shown = (str(counts[world, method]), str(len(missing)), str(len(packs)))
-        hours = [len(missing) * cost * spec.execution.cpus_per_pack / 3600 for cost in one]
-        table.add_row(method, world, *shown, _range(*hours))
-        low, high = low + len(missing) * one[0], high + len(missing) * one[1]
+        low, high = (len(missing) * cost * spec.execution.cpus_per_pack / 3600 for cost in one)
+        lines.append(Line(method, world, counts[world, method], len(missing), len(packs), (low, high)))
         size += len(missing) * (BYTES_A_RUN + BYTES_A_ROW * family.training.iterations)
-    console.print(table)
-    for line in engine_lines(spec):
-        say(console, line)
-    console.print(f"{len(wanted)} runs to train, {len(stock.done)} done; about {size / 2**20:.1f} MB of results")
-    in_all = _range(*[seconds * spec.execution.cpus_per_pack / 3600 for seconds in (low, high)])
-    ends = [duration(seconds / slots) for seconds in (low, high)]
-    say(console, f"{in_all} core-hours: {ends[0]} to {ends[1]} on {slots} workers that nobody else uses")
+    return Estimate(
+        sweep=spec.name,
+        lines=lines,
+        done=len(stock.done),
+        bytes=size,
+        workers=_slots(spec, cluster),
+        cores_a_pack=spec.execution.cpus_per_pack,
+        engines=engine_lines(spec),
+    )
 
 
 def refuse_as_launch(spec: Spec, folder: Folder, cluster: Cluster) -> None:

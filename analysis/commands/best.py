@@ -1,16 +1,17 @@
 """`mulex best`: the best draws of each method, and how to train them alone."""
 
-import json
 import math
 from collections.abc import Sequence
 
 import click
 
+from mulex.json_output import json_option, print_json
+
 
 @click.command()
 @click.argument("paths", metavar="DIR...", nargs=-1, required=True)
 @click.option("--top", default=3, show_default=True, type=click.IntRange(1), help="How many draws of each method.")
-@click.option("--json", "as_json", is_flag=True, help="As a JSON list, for other programs.")
+@json_option
 def best(paths: Sequence[str], top: int, as_json: bool) -> None:
     """Print the best draws of each method with 95 % intervals over seeds, their values, and the command for each.
 
@@ -25,7 +26,7 @@ def best(paths: Sequence[str], top: int, as_json: bool) -> None:
     tables = analysis.load(*paths)
     found = best_draws(tables, top)
     if as_json:
-        click.echo(json.dumps([one.plain() for one in found], indent=2))
+        print_json([one.plain() for one in found])
     for one in [] if as_json else found:
         ends = "" if math.isnan(one.low) else f" [{one.low:.3f}, {one.high:.3f}]"
         values = ", ".join(f"{name} = {shown_value(value)}" for name, value in one.values.items())

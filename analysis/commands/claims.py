@@ -1,15 +1,16 @@
 """`mulex claims`: which of the paper's claims hold in one's own sweeps."""
 
-import json
 from collections.abc import Sequence
 
 import click
+
+from mulex.json_output import json_option, print_json
 
 
 @click.command()
 @click.argument("paths", metavar="DIR...", nargs=-1, required=True)
 @click.option("--markdown", is_flag=True, help="As a table for a page.")
-@click.option("--json", "as_json", is_flag=True, help="As a JSON list, for other programs.")
+@json_option
 def claims(paths: Sequence[str], markdown: bool, as_json: bool) -> None:
     """Check the paper's claims in sweeps that are named as its experiments are.
 
@@ -28,7 +29,7 @@ def claims(paths: Sequence[str], markdown: bool, as_json: bool) -> None:
     found = check_claims(sweeps)
     rows = claim_rows(found)
     if as_json:
-        click.echo(json.dumps([finding.plain() for finding in found], indent=2))
+        print_json([finding.plain() for finding in found])
     elif markdown:
         click.echo("\n".join(markdown_table(HEAD, rows)))
     else:

@@ -1,9 +1,10 @@
 """`mulex plan`: how many draws and seeds a claim needs, and what they cost."""
 
-import json
 from typing import TYPE_CHECKING
 
 import click
+
+from mulex.json_output import json_option, print_json
 
 if TYPE_CHECKING:
     from analysis.planning import Power
@@ -23,7 +24,7 @@ if TYPE_CHECKING:
     "--seeds", multiple=True, type=int, metavar="N", help="A number of seeds; may repeat.  [default: 1 2 3 5]"
 )
 @click.option("--figure", metavar="FILE", help="Draw power against draws into this file (png, pdf or svg).")
-@click.option("--json", "as_json", is_flag=True, help="As one JSON object, for other programs.")
+@json_option
 def plan(
     path: str,
     claim: str,
@@ -59,7 +60,7 @@ def plan(
         seeds=seeds or None,
     )
     if as_json:
-        click.echo(json.dumps(found.plain(), indent=2))
+        print_json(found.plain())
     else:
         _show(found)
     if figure:

@@ -1,10 +1,11 @@
 """`mulex stats`: how robust each method is, in numbers."""
 
-import json
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 import click
+
+from mulex.json_output import json_option, print_json
 
 if TYPE_CHECKING:
     from analysis.statistics import Statistics
@@ -15,7 +16,7 @@ LONGEST_LINE = 1000
 
 @click.command()
 @click.argument("paths", metavar="DIR...", nargs=-1, required=True)
-@click.option("--json", "as_json", is_flag=True, help="As one JSON object, for other programs.")
+@json_option
 @click.option("--seed", default=0, show_default=True, type=click.IntRange(0), help="The seed of the bootstrap.")
 def stats(paths: Sequence[str], as_json: bool, seed: int) -> None:
     """Show measures of each method's scores with 95 % intervals, and which runs do not count."""
@@ -27,7 +28,7 @@ def stats(paths: Sequence[str], as_json: bool, seed: int) -> None:
     for warning in tables.warnings:
         click.echo(warning, err=True)
     if as_json:
-        click.echo(json.dumps(statistics.plain(), indent=2))
+        print_json(statistics.plain())
     else:
         _show(statistics)
 

@@ -59,11 +59,16 @@ def compute(tables: Tables) -> list[Response]:
 def _response(world: str, method: str, name: str, runs: pd.DataFrame) -> Response:
     runs = runs[runs[name].notna()]
     values, scores = runs[name].to_numpy(dtype=float), runs["score"].to_numpy()
-    is_choice = runs["draw"].nunique() >= 2 * len(np.unique(values))
-    kernel = make_kernel(values, is_choice)
+    kernel = make_kernel(values, has_few_values(values, runs["draw"].nunique()))
     median = kernel.median(scores)
     low, high = _interval(kernel, scores, runs["draw"].to_numpy(), generator(0, "response", world, method, name))
     return Response(world, method, name, values, scores, runs.index.to_numpy(), kernel.grid, median, low, high)
+
+
+def has_few_values(values: np.ndarray, draws: int) -> bool:
+    """Whether the median is taken at each value: where values repeat, or are too few to be smoothed between them."""
+    different = len(np.unique(values))
+    return different < LEAST_DRAWS or draws >= 2 * different
 
 
 def _interval(
@@ -151,7 +156,8 @@ def chart(tables: Tables, data: list[Response], labels: Labels = USUAL) -> Chart
     panels = [_panel(tables, group, labels) for group in groups if group]
     columns = len(worlds) if len(worlds) > 1 and all(groups) else 0
     caption = f"{tables.score_name} against each hyperparameter. A dot is a run; the line is a smoothed median "
-    caption += "of the runs with similar values, and the band its 95 % bootstrap interval."
+    caption += "of the runs with similar values (the median at each value, where there are few), and the band its "
+    caption += "95 % bootstrap interval."
     if any(response.categories for response in data):
         caption += " A diamond is the median of a category, and the line through it its interval."
     title, same_y = "Response to hyperparameters", tables.has_one_score

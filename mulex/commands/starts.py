@@ -2,6 +2,7 @@
 
 import click
 
+from mulex.json_output import json_option, print_json
 from mulex.learners.dqn.start_states import measure_starts
 from mulex.store.folder import open_folder
 from mulex.store.layout import STARTS_TABLE
@@ -11,10 +12,15 @@ from mulex.store.layout import STARTS_TABLE
 @click.argument("out", metavar="DIR")
 @click.option("--runs", type=click.IntRange(1), default=10, show_default=True, help="The best runs of each method.")
 @click.option("--trust", is_flag=True, help="Let policies import the modules of their Gymnasium environments.")
-def starts(out: str, runs: int, trust: bool) -> None:
+@json_option
+def starts(out: str, runs: int, trust: bool, as_json: bool) -> None:
     """Write starts.parquet: steps to the exit from every state with all doors open and the extra reward held."""
     folder = open_folder(out)
     measured, warnings = measure_starts(folder, runs, trust)
     for warning in warnings:
         click.echo(f"warning: {warning}", err=True)
-    click.echo(f"{measured} policies measured: {folder.url}/{STARTS_TABLE}")
+    table = f"{folder.url}/{STARTS_TABLE}"
+    if as_json:
+        print_json({"policies": measured, "table": table, "warnings": warnings})
+    else:
+        click.echo(f"{measured} policies measured: {table}")

@@ -1,5 +1,6 @@
 """`mulex check`: try the contract of a learner on a short run, before it is swept."""
 
+import dataclasses
 import shlex
 import sys
 from pathlib import Path
@@ -10,6 +11,7 @@ from ruamel.yaml import YAML
 from ruamel.yaml.error import YAMLError
 
 from mulex.errors import UserError
+from mulex.json_output import json_option, print_json
 from mulex.learners.check import ITERATIONS, Point, Trial, check_learner
 from mulex.learners.code import use_code
 from mulex.learners.limits import Limits
@@ -27,6 +29,7 @@ _MARKS = {"passed": "passed ", "failed": "FAILED ", "skipped": "skipped"}
 @click.option("--steps", type=click.IntRange(1), help="Training steps an iteration, for learners that ask for it.")
 @click.option("--code", type=click.Path(path_type=Path), default=".", show_default=True, help="The folder of the code.")
 @click.option("--timeout", type=float, help="Seconds that an iteration may take.")
+@json_option
 def check(
     learner: str | None,
     command: str | None,
@@ -36,6 +39,7 @@ def check(
     steps: int | None,
     code: Path,
     timeout: float | None,
+    as_json: bool,
 ) -> None:
     """Try LEARNER (sb3:ALGORITHM or package.module:name) on short runs; exit code 1 if a point fails."""
     if (learner is None) == (command is None):
@@ -52,7 +56,9 @@ def check(
         folder=code.resolve(),
         limits=Limits(iteration_timeout=timeout),
     )
-    points = [_printed(point) for point in check_learner(trial)]
+    points = [point if as_json else _printed(point) for point in check_learner(trial)]
+    if as_json:
+        print_json([dataclasses.asdict(point) for point in points])
     sys.exit(1 if any(point.outcome == "failed" for point in points) else 0)
 
 

@@ -4,6 +4,7 @@ from typing import Any
 
 import click
 
+from mulex.json_output import json_option, print_json
 from mulex.store.folder import open_folder
 from sweeps.api import confirm_in
 from sweeps.commands.options import cluster_options
@@ -25,8 +26,9 @@ from sweeps.monitor.terminal import make_console
     help=f"Test seeds of each of them, from {FIRST_TEST_SEED:,} on.",
 )
 @click.option("--dry-run", is_flag=True, help="Say which draws would be trained and what it would cost; train nothing.")
+@json_option
 @cluster_options
-def confirm(out: str, top: int, seeds: int, dry_run: bool, **cluster: Any) -> None:
+def confirm(out: str, top: int, seeds: int, dry_run: bool, as_json: bool, **cluster: Any) -> None:
     """Train the best draws of a sweep again in its folder, with seeds that no tuning saw.
 
     A draw that was chosen by its score was partly lucky, so the score is too high: this says by how much. The choice
@@ -37,12 +39,16 @@ def confirm(out: str, top: int, seeds: int, dry_run: bool, **cluster: Any) -> No
     spec = frozen_spec(folder)
     if dry_run:
         from sweeps.choosing import choose_draws, chosen_lines
-        from sweeps.estimate import print_estimate
+        from sweeps.estimate import estimate
         from sweeps.plan import make_plan
 
         chosen = choose_draws(make_plan(spec, folder), folder, top, seeds)
+        found = estimate(spec, folder, where, chosen)
+        if as_json:
+            print_json({"chosen": chosen.draws, "test_seeds": chosen.seeds} | found.plain())
+            return
         for line in chosen_lines(chosen):
             click.echo(line)
-        print_estimate(spec, folder, where, make_console(), chosen)
+        found.show(make_console())
         return
-    run_launch(spec, folder, where, lambda console: confirm_in(folder, top, seeds, where, console))
+    run_launch(spec, folder, where, as_json, lambda console: confirm_in(folder, top, seeds, where, console))

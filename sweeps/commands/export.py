@@ -5,6 +5,7 @@ from contextlib import suppress
 import click
 
 from mulex.errors import UserError
+from mulex.json_output import json_option, print_json
 from mulex.store.folder import Folder, open_folder
 from mulex.store.layout import SPEC
 from mulex.store.run_store import has_run_files
@@ -21,7 +22,8 @@ TARGETS = "tensorboard:DIR, mlflow:URI, wandb[:PROJECT or ./DIR], csv:DIR, json:
 @click.command()
 @click.argument("out", metavar="DIR")
 @click.option("--to", "targets", metavar="TARGET", multiple=True, required=True, help=f"{TARGETS}; may be repeated.")
-def export(out: str, targets: tuple[str, ...]) -> None:
+@json_option
+def export(out: str, targets: tuple[str, ...], as_json: bool) -> None:
     """Send every run of a sweep to a tracker, as `execution.trackers` does while the sweep runs.
 
     A run is one entry with its hyperparameters, its whole curve and its status. What the target already has is not
@@ -30,6 +32,7 @@ def export(out: str, targets: tuple[str, ...]) -> None:
     check_installed(targets)
     folder = open_folder(out)
     source = _source(folder)
+    sent: list[dict[str, str | int]] = []
     for target in targets:
         name, where = split_target(target)
         if not where and name != "wandb":
@@ -39,7 +42,11 @@ def export(out: str, targets: tuple[str, ...]) -> None:
             count = Exporter(source, tracker).send_news()
         finally:
             tracker.close()
-        click.echo(f"{target}: {count} runs sent" if count else f"{target}: up to date")
+        sent.append({"target": target, "runs": count})
+        if not as_json:
+            click.echo(f"{target}: {count} runs sent" if count else f"{target}: up to date")
+    if as_json:
+        print_json(sent)
 
 
 def _source(folder: Folder) -> Source:

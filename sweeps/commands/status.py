@@ -1,9 +1,6 @@
 """`mulex status`: how a sweep stands, whether it is being trained or not."""
 
-import json
-import math
 import time
-from collections.abc import Mapping
 from itertools import pairwise
 from typing import Any
 
@@ -12,6 +9,7 @@ from rich.console import Console
 from rich.live import Live
 
 from mulex.errors import UserError
+from mulex.json_output import json_option, print_json
 from mulex.messages import first_line, printable
 from mulex.store.folder import Folder, open_folder
 from mulex.store.layout import run_name
@@ -30,7 +28,7 @@ CURVE_WIDTH = 100  # characters of a curve where the output is no terminal
 @click.command()
 @click.argument("out", metavar="DIR")
 @click.option("--watch", is_flag=True, help="Keep showing it until Ctrl-C or the end.")
-@click.option("--json", "as_json", is_flag=True, help="As one JSON object, for other programs.")
+@json_option
 @click.option("--run", "run_id", metavar="ID", help="One run: its hyperparameters and its curve.")
 def status(out: str, watch: bool, as_json: bool, run_id: str | None) -> None:
     """Show done, running, failed and pending runs by method, best and median so far, and the time left."""
@@ -39,7 +37,7 @@ def status(out: str, watch: bool, as_json: bool, run_id: str | None) -> None:
     if run_id is not None:
         _show_run(board, folder, run_id, console, as_json)
     elif as_json:
-        click.echo(json.dumps(_plain(board), indent=2))
+        print_json(_plain(board))
     elif watch:
         _watch(board, console)
     else:
@@ -103,15 +101,14 @@ def _show_run(board: Board, folder: Folder, run_id: str, console: Console, as_js
     except FileNotFoundError:
         if as_json:
             place = {"run": run.run_id, "world": run.world, "method": run.method, "draw": run.draw, "seed": run.seed}
-            click.echo(json.dumps(place | {"role": run.role, **_state(board, run), "curve": []}, indent=2))
+            print_json(place | {"role": run.role, **_state(board, run), "curve": []})
         else:
             say(console, f"{describe(run)}: {_where(board, run)}")
         return
     except DamagedRunFile as error:
         raise UserError(str(error)) from None
     if as_json:
-        curve = [_finite(row) for row in finished.curve.to_pylist()]
-        click.echo(json.dumps({**_finite(finished.row), "curve": curve}, indent=2, default=str, allow_nan=False))
+        print_json({**finished.row, "curve": finished.curve.to_pylist()})
         return
     for key, value in finished.row.items():
         if value is not None:
@@ -120,13 +117,6 @@ def _show_run(board: Board, folder: Folder, run_id: str, console: Console, as_js
         say(console, printable(line))
     width = console.width if console.is_terminal else CURVE_WIDTH
     console.print(_curve([x or 0.0 for x in finished.curve["eval_return"].to_pylist()], width))
-
-
-def _finite(row: Mapping[str, Any]) -> dict[str, Any]:
-    """Return a row as JSON has it: null for a number that is not finite."""
-    return {
-        name: None if isinstance(value, float) and not math.isfinite(value) else value for name, value in row.items()
-    }
 
 
 def _where(board: Board, run: PlannedRun) -> str:

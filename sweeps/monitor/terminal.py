@@ -26,10 +26,10 @@ MOST_PAUSED = 5
 WIDE = 1000  # characters of a line that no terminal cuts
 
 
-def make_console() -> Console:
+def make_console(stderr: bool = False) -> Console:
     """Return a console that cuts no names where the output is no terminal but a file or another program."""
-    console = Console()
-    return console if console.is_terminal or "COLUMNS" in os.environ else Console(width=WIDE)
+    console = Console(stderr=stderr)
+    return console if console.is_terminal or "COLUMNS" in os.environ else Console(stderr=stderr, width=WIDE)
 
 
 def picture(status: Status, ahead: Forecast | None = None, title: str | None = None) -> RenderableType:

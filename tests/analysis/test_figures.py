@@ -93,6 +93,14 @@ def test_violins_say_n_on_the_axis(tmp_path):
     assert [text for _, text in chart.panels[0].x.ticks] == ["Additive\nn = 1", "MuleX\nn = 2"]
 
 
+@pytest.mark.parametrize(
+    ("values", "draws", "few"),
+    [([0.0, 0.1, 0.5, 0.9, 1.0], 5, True), ([0.1, 0.9] * 20, 40, True), (list(range(8)), 8, False)],
+)
+def test_response_is_smoothed_only_between_many_values(values, draws, few):
+    assert response.has_few_values(np.array(values, dtype=float), draws) is few
+
+
 def test_response_has_the_median_at_each_value_of_a_choice():
     x, y = np.repeat([1.0, 2.0], 3), np.array([1.0, 5.0, 2.0, 7.0, 9.0, 8.0])
     kernel = response.make_kernel(x, is_choice=True)

@@ -96,22 +96,43 @@ class Answer:
 
     code: int
     text: str
+    json: Any = None
+    """What stdout alone says, where it is JSON as every program reads it."""
+
+
+class _Stdout(io.StringIO):
+    """Also writes to the text that has both streams."""
+
+    def __init__(self, both: io.StringIO) -> None:
+        super().__init__()
+        self.both = both
+
+    def write(self, text: str) -> int:
+        self.both.write(text)
+        return super().write(text)
+
+    def json(self) -> Any:
+        """The JSON that was written, or None; there is no NaN in JSON."""
+        with contextlib.suppress(json.JSONDecodeError):
+            return json.loads(self.getvalue(), parse_constant=pytest.fail)
+        return None
 
 
 def mulex(*arguments: str) -> Answer:
     """The command in this process, as its user meets it: what is no user's mistake is raised."""
     text = io.StringIO()
+    stdout = _Stdout(text)
     with (
         mock.patch.object(sys, "argv", ["mulex", *arguments]),
         mock.patch.dict(os.environ, {"COLUMNS": "120"}),
-        contextlib.redirect_stdout(text),
+        contextlib.redirect_stdout(stdout),
         contextlib.redirect_stderr(text),
         pytest.raises(SystemExit) as ended,
     ):
         cli.main()
     code = ended.value.code
     assert isinstance(code, int)
-    return Answer(code, text.getvalue())
+    return Answer(code, text.getvalue(), stdout.json())
 
 
 def launch(plain: Plain, out: Path, *options: str) -> Answer:

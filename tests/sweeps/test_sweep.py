@@ -87,7 +87,8 @@ class TestWhatASweepLeaves:
 
     def test_resume_needs_only_the_folder(self, sweep: Path) -> None:
         before = run_files(sweep)
-        assert mulex("resume", str(sweep)).code == 0
+        answer = mulex("resume", str(sweep), "--json")
+        assert (answer.code, answer.json["done"], answer.json["missing"]) == (0, 8, 0)
         assert run_files(sweep) == before
 
 

@@ -1,5 +1,6 @@
 """Steps to the exit from every late start state."""
 
+import json
 from pathlib import Path
 
 import numpy as np
@@ -57,6 +58,8 @@ def test_the_command_writes_the_table(tmp_path: Path) -> None:
     table = pq.read_table(tmp_path / "starts.parquet").to_pydict()
     assert len(set(table["run"])) == 2
     assert len(table["steps"]) == 2 * 18
+    again = CliRunner().invoke(starts, [str(tmp_path), "--runs", "2", "--json"], catch_exceptions=False)
+    assert json.loads(again.stdout) == {"policies": 2, "table": f"{tmp_path}/starts.parquet", "warnings": []}
     for path in (tmp_path / "policies").iterdir():
         path.unlink()
     with pytest.raises(UserError, match="no policies were kept"):
