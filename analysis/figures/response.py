@@ -66,9 +66,9 @@ def _response(world: str, method: str, name: str, runs: pd.DataFrame) -> Respons
 
 
 def has_few_values(values: np.ndarray, draws: int) -> bool:
-    """Whether the median is taken at each value: where values repeat, or are too few to be smoothed between them."""
+    """Whether the median is taken at each value: draws repeat the values, or several seeds share fewer than eight."""
     different = len(np.unique(values))
-    return different < LEAST_DRAWS or draws >= 2 * different
+    return 2 * different <= (len(values) if different < LEAST_DRAWS else draws)
 
 
 def _interval(

@@ -95,7 +95,12 @@ def test_violins_say_n_on_the_axis(tmp_path):
 
 @pytest.mark.parametrize(
     ("values", "draws", "few"),
-    [([0.0, 0.1, 0.5, 0.9, 1.0], 5, True), ([0.1, 0.9] * 20, 40, True), (list(range(8)), 8, False)],
+    [
+        ([0.0, 0.1, 0.5, 0.9, 1.0] * 3, 5, True),
+        ([0.0, 0.1, 0.5, 0.9, 1.0], 5, False),
+        ([0.1, 0.9] * 20, 40, True),
+        (list(range(8)) * 3, 8, False),
+    ],
 )
 def test_response_is_smoothed_only_between_many_values(values, draws, few):
     assert response.has_few_values(np.array(values, dtype=float), draws) is few
