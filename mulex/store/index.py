@@ -7,7 +7,7 @@ training settings, and the columns of its curve. Everything in it can be compute
 import json
 import sys
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import pyarrow as pa
@@ -22,6 +22,7 @@ from mulex.store.training_columns import settings_of
 VERSION = 1
 """Of segments and indexes; a segment of a higher version is refused."""
 _KEY = b"mulex.index"
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _ENTRY = {
     "name": pa.string(),
     "run": pa.string(),
@@ -138,9 +139,20 @@ def parse_index(content: bytes, segment: str, size: int | None) -> Index:
 
 def _entries(content: bytes) -> list[RunEntry]:
     table = _read(content, list(_ENTRY))
-    repeated = ("world", "method", "status", "host", "spec_hash")
-    columns = [_shared(table[name]) if name in repeated else table[name].to_pylist() for name in _ENTRY]
-    return [RunEntry(*values) for values in zip(*columns, strict=True)]
+    columns = [_values(table[name], name) for name in _ENTRY]
+    return list(map(RunEntry._make, zip(*columns, strict=True)))
+
+
+def _values(column: pa.ChunkedArray, name: str) -> list[Any]:
+    if name in ("world", "method", "status", "host", "spec_hash"):
+        return _shared(column)
+    return _moments(column) if name == "finished_at" else list(column.to_pylist())
+
+
+def _moments(column: pa.ChunkedArray) -> list[datetime | None]:
+    """The times of a column; Arrow itself takes longer, and imports pandas for them."""
+    counts = column.cast(pa.int64()).to_pylist()
+    return [None if count is None else _EPOCH + timedelta(microseconds=count) for count in counts]
 
 
 def _shared(column: pa.ChunkedArray) -> list[str | None]:
