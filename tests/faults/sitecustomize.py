@@ -14,12 +14,14 @@ import os
 import resource
 import signal
 import sys
+import time
 from pathlib import Path
 
 FOLDER = os.environ.get("MULEX_FAULTS")
 REPORT_SECONDS = os.environ.get("MULEX_REPORT_SECONDS")
 START_SECONDS = os.environ.get("MULEX_START_SECONDS")
 FOLD_AT = os.environ.get("MULEX_FOLD_AT")
+SLOW_WHILE = os.environ.get("MULEX_SLOW_WHILE")
 COMMITS = "commits.log"
 
 
@@ -144,6 +146,18 @@ def patch_silence(module):
     module.START_SECONDS = float(START_SECONDS)
 
 
+def patch_training(module):
+    """Rest after each iteration while there is a file: a short run is then in training for as long as a test needs."""
+    iterate = module.PackTraining.iterate
+
+    def slow(self):
+        iterate(self)
+        if Path(SLOW_WHILE).exists():
+            time.sleep(0.2)
+
+    module.PackTraining.iterate = slow
+
+
 PATCHES = {}
 if FOLD_AT:
     PATCHES |= {"mulex.store.folding": patch_folding, "mulex.store.background": patch_background}
@@ -155,6 +169,8 @@ if FOLDER:
     }
 if REPORT_SECONDS:
     PATCHES["sweeps.execution.trainable"] = patch_trainable
+if SLOW_WHILE:
+    PATCHES["mulex.training"] = patch_training
 if START_SECONDS:
     PATCHES["sweeps.execution.silence"] = patch_silence
 

@@ -19,15 +19,17 @@ from tests.support.sweeps import Plain, Process, assert_same_tables, mulex, tiny
 pytestmark = pytest.mark.timeout(600)
 
 LONG: Plain = tiny(
-    training={"iterations": 120, "steps_per_iteration": 2000},
+    training={"iterations": 120},
     search={"draws": 1, "seeds": 1},
     execution={"max_concurrent": 2, "checkpoint_every": 0.5},
 )
 
 
 def start(tmp_path: Path, out: str) -> Process:
-    """Launch the sweep in a process of its own."""
-    return Process("sweep", write_spec(tmp_path, LONG), "--out", out, "--cpus", "2", env={"MULEX_REPORT_SECONDS": "1"})
+    """Launch the sweep in a process of its own; its runs take half a minute."""
+    (tmp_path / "slow").touch()
+    env = {"MULEX_REPORT_SECONDS": "1", "MULEX_SLOW_WHILE": str(tmp_path / "slow")}
+    return Process("sweep", write_spec(tmp_path, LONG), "--out", out, "--cpus", "2", env=env)
 
 
 def in_training(folder: Folder) -> None:

@@ -36,13 +36,11 @@ class TestStopping:
     """However a launch is stopped, the next one goes on, and the result is that of a sweep never stopped."""
 
     def test_ctrl_c_leaves_checkpoints_and_the_next_launch_goes_on(self, tmp_path: Path) -> None:
-        long = tiny(
-            training={"iterations": 250, "steps_per_iteration": 2000},
-            search={"draws": 1, "seeds": 1},
-            execution={"max_concurrent": 2},
-        )
-        out, spec = tmp_path / "out", write_spec(tmp_path, long)
-        with Process("sweep", spec, "--out", str(out), "--cpus", "2") as process:
+        long = tiny(training={"iterations": 250}, search={"draws": 1, "seeds": 1}, execution={"max_concurrent": 2})
+        out, spec, slow = tmp_path / "out", write_spec(tmp_path, long), tmp_path / "slow"
+        slow.touch()
+        env = {"MULEX_SLOW_WHILE": str(slow)}
+        with Process("sweep", spec, "--out", str(out), "--cpus", "2", env=env) as process:
             wait_until(lambda: len(progress(out)) == 2, 120, "two packs in training")
             process.signal(signal.SIGINT)
             answer = process.wait()
