@@ -190,6 +190,39 @@ def acting_table() -> list[str]:
     return markdown_table(["p_1", "runs", "first head", "second head", "largest difference in a run"], rows)
 
 
+def tandem_gaps() -> pd.DataFrame:
+    """Return the runs of `tandem`, in all of which the second head acts alone: the mean return over training of each
+    head's greedy policy, and how much more the head that acts has."""
+    curves = pd.read_parquet(HERE / "tandem" / "curves.parquet")
+    returns = curves.groupby("run")[["eval_return_first", "eval_return_second"]].mean()
+    runs = pd.read_parquet(HERE / "tandem" / "runs.parquet").set_index("run").join(returns)
+    return runs.assign(gap=runs["eval_return_second"] - runs["eval_return_first"])
+
+
+def tandem_table() -> list[str]:
+    """List what both heads earn at each point of the grid, with the gap of every seed."""
+    rows = []
+    for (share, size, epsilon), runs in tandem_gaps().groupby(["share_body", "replay_size", "epsilon"]):
+        gaps = ", ".join(f"{gap:.2f}" for gap in sorted(runs["gap"]))
+        means = [f"{runs[name].mean():.2f}" for name in ("eval_return_second", "eval_return_first", "gap")]
+        rows.append(["shared" if share else "own", f"{size:,.0f}", f"{epsilon:g}", *means, gaps])
+    head = ["convolutions", "replay", "epsilon", "the head that acts", "the head that never does", "gap", "by seed"]
+    return markdown_table(head, rows)
+
+
+def tandem_effects_table() -> list[str]:
+    """List the mean gap at each level of each of the three, over all points of the other two, with intervals."""
+    gaps, rows = tandem_gaps(), []
+    for column, title in (("share_body", "convolutions"), ("epsilon", "epsilon"), ("replay_size", "replay")):
+        for level, runs in gaps.groupby(column):
+            shown = ("shared" if level else "own") if column == "share_body" else f"{level:,g}"
+            shown = f"{level:,.0f}" if column == "replay_size" else shown
+            found = mean_of("gap", runs["gap"].to_numpy(), 0.0, True, f"{column} {level}", runs["draw"].to_numpy())
+            ends = f"[{found.estimate.low:.2f}, {found.estimate.high:.2f}]"
+            rows.append([title, shown, str(runs["draw"].nunique()), f"{found.estimate.value:.2f} {ends}"])
+    return markdown_table(["", "level", "points", "mean gap, with its 95 % interval"], rows)
+
+
 def rainbow_table() -> list[str]:
     """Compare, by method, the draws that both sweeps have: their scores without and with Rainbow, what they gain by it,
     and how the greedy episodes of the median draw look in the end."""
@@ -323,6 +356,8 @@ TABLES: dict[str, Callable[[], list[str]]] = {
     "starts": starts_table,
     "losses": losses_table,
     "acting": acting_table,
+    "tandem": tandem_table,
+    "tandem effects": tandem_effects_table,
     "rainbow": rainbow_table,
     "rooms": rooms_table,
     "late": late_table,
