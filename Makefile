@@ -2,13 +2,13 @@
 PYTHON ?= python3
 BIN := .venv/bin
 
-.PHONY: install check test test-slurm test-native-san sweep results coverage bench bench-peers scale chaos pictures clean
+.PHONY: install check test run-tests test-slurm test-native-san sweep results coverage bench bench-peers scale chaos pictures clean
 
 install: .venv/installed
 
 .venv/installed: pyproject.toml constraints.txt setup.py $(foreach kind,cpp hpp inc,$(wildcard mulex/learners/dqn/native/*.$(kind)))
 	test -x $(BIN)/python || $(PYTHON) -m venv .venv
-	$(BIN)/pip install --quiet --constraint constraints.txt --editable '.[dev]'
+	$(BIN)/pip install --quiet --no-compile --constraint constraints.txt --editable '.[dev]'
 	touch $@
 
 check: install
@@ -18,7 +18,11 @@ check: install
 	$(BIN)/lint-imports --no-cache
 	$(BIN)/python -m tests.support.page_format --check
 
-test: check
+# The checks and the tests side by side: the tests often wait, for a Ray that starts or a worker that is killed.
+test: install
+	$(MAKE) --no-print-directory --jobs 2 --output-sync=line check run-tests
+
+run-tests:
 	$(BIN)/pytest -n 2 --dist loadfile --no-loadscope-reorder
 
 # The native engine's tests once more, with its C++ compiled to find every wrong access and undefined operation.

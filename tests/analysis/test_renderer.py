@@ -25,7 +25,7 @@ def overlaps(figure, artists):
 @pytest.mark.parametrize("size", ["column", "screen"])
 @pytest.mark.parametrize("ratio", [8.5, 19, 60, 99, 1000])
 def test_ticks_of_a_logarithmic_axis_do_not_overlap(tmp_path, size, ratio):
-    runs, curves = make_tables(draws=12, worlds=["w5", "w10"])
+    runs, curves = make_tables(["mulex"], draws=12, worlds=["w5", "w10"])
     runs["learning_rate"] = 3e-5 * ratio ** (runs["draw"] / 11)
     figure = analysis.plot(analysis.load(write_sweep(tmp_path, runs, curves)), "response", size=size)
     for axes in figure.axes[:2]:

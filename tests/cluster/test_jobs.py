@@ -30,9 +30,7 @@ from tests.support.sweeps import (
 pytest_plugins = ["tests.support.cluster_plugin"]
 
 MANY = {"max_concurrent": None, "max_failures": 20, "checkpoint_every": 0.2}
-LONG: Plain = tiny(
-    training={"iterations": 60, "steps_per_iteration": 2000}, search={"draws": 1, "seeds": 2}, execution=MANY
-)
+LONG: Plain = tiny(training={"iterations": 60}, search={"draws": 1, "seeds": 2}, execution=MANY)
 SHORT: Plain = tiny(search={"draws": 1, "seeds": 1}, execution={"max_concurrent": None})
 CAN_HIDE = subprocess.run(["unshare", "--mount", "true"], capture_output=True, check=False).returncode == 0
 
@@ -79,10 +77,12 @@ def nodes(cluster: RayCluster) -> Iterator[list[Node]]:
 def test_resources_and_labels_reach_ray(cluster: RayCluster, nodes: list[Node], tmp_path: Path) -> None:
     asked = {"cpus_per_pack": 0.5, "gpus_per_pack": 0.5, "resources": {"licence": 2}, "placement": {"zone": "east"}}
     spec = {**SHORT, "name": "choosy", "execution": asked, "training": LONG["training"]}
+    cluster.slow.touch()
     answer = submit(cluster, spec, tmp_path / "out")
     assert answer.code == 0, answer.text
     east = node_of_the_east(cluster)
     found = wait_until(lambda: placed(cluster), what="a pack that has its place")
+    cluster.slow.unlink()
     assert {bundle["node_id"] for bundle in found} == {east}
     for bundle in found:
         assert bundle["unit_resources"] == {"CPU": 0.5, "GPU": 0.5, "licence": 2.0}
@@ -111,11 +111,13 @@ def placed(cluster: RayCluster) -> list[dict[str, Any]]:
 
 def test_a_node_dies_and_another_joins(cluster: RayCluster, nodes: list[Node], tmp_path: Path) -> None:
     out = tmp_path / "out"
+    cluster.slow.touch()
     answer = submit(cluster, {**LONG, "name": "calm"}, out, "--set", "name=stormy")
     assert answer.code == 0, answer.text
     wait_until(lambda: trains_on(cluster, "stormy", node_of_the_east(cluster)) and progress(out), 120, "a pack there")
     nodes[0].kill_raylet()
     nodes.append(cluster.add_node())
+    cluster.slow.unlink()
     status = cluster.mulex("status", str(out), "--json")
     assert json.loads(status.text)["total"] == 4
     job = ended_job(cluster, "stormy")

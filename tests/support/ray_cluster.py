@@ -19,7 +19,7 @@ from typing import Any
 
 from ray.util import get_node_ip_address
 
-from tests.support.sweeps import Answer, Plain, clean_environment, end_session, processes_of, wait_until
+from tests.support.sweeps import FAULTS, Answer, Plain, clean_environment, end_session, processes_of, wait_until
 
 RAY = str(Path(sys.executable).with_name("ray"))
 STORE = "--object-store-memory=80000000"  # bytes; Ray's own default is a third of the machine
@@ -78,7 +78,10 @@ class RayCluster:
         path = f"{Path(sys.executable).parent}:{os.environ['PATH']}"  # a job runs the python of its head's PATH
         own = {"HOME": str(self.home), "RAY_TMPDIR": str(self.place), "PATH": path}
         self.env = {**clean_environment(), **own, **(env or {})}
-        self.node_env = {**self.env, "RAY_AUTH_MODE": "token", "PYTHONPATH": str(self._without_mulex()), **(env or {})}
+        self.slow = self.place / "slow"
+        """While there is this file, workers rest after each iteration."""
+        nodes = {"RAY_AUTH_MODE": "token", "PYTHONPATH": str(self._without_mulex()), "MULEX_SLOW_WHILE": str(self.slow)}
+        self.node_env = {**self.env, **nodes, **(env or {})}
         made = self.mulex("token")
         assert made.code == 0, made.text
         self.port, self.dashboard_port = free_port(), free_port()
@@ -101,6 +104,7 @@ class RayCluster:
             broken = self.place / "broken" / package
             broken.mkdir(parents=True)
             (broken / "__init__.py").write_text("raise ImportError('this node has a broken mulex')")
+        shutil.copy(FAULTS / "sitecustomize.py", self.place / "broken")
         return self.place / "broken"
 
     @property

@@ -6,6 +6,8 @@ from pathlib import Path
 import pytest
 
 import sweeps
+from analysis.live import figures as figures_module
+from analysis.live import watch as watch_module
 from tests.support.broken_env import arm, reset_seed
 from tests.support.browser import CHROMIUM, Browser
 from tests.support.live_server import serving
@@ -72,8 +74,10 @@ class LivePage:
         return str(await self.browser.evaluate("document.querySelector('.panel').innerText"))
 
 
-def test_a_sweep_is_watched_while_it_runs(tmp_path: Path) -> None:
+def test_a_sweep_is_watched_while_it_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Running at a gate, then a failure, then the end; sorted, filtered, opened and compared on the way."""
+    monkeypatch.setattr(watch_module, "LEAST_SECONDS", 0.5)
+    monkeypatch.setattr(figures_module, "LEAST_SECONDS", 1.0)
     control, gate, out = tmp_path / "control.json", tmp_path / "gate", tmp_path / "sweeps" / "out"
     gate.touch()
     spec = gated_spec(control, gate)
