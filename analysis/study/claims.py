@@ -124,6 +124,7 @@ def _size(runs: int, draws: int, seeds: int) -> str:
     return ("" if runs == draws * seeds else f"{runs} of ") + f"{draws} x {seeds}"
 
 
+NEVER_ACTS = "A head that never acts learns badly"
 STRAIGHT = "From everywhere MuleX goes straight to the exit, and Additive does not"
 CLAIMS = (
     Claim("main", "MuleX's best ten runs reach the top about twice as fast as Additive's", speed.speed_of_the_best),
@@ -138,7 +139,8 @@ CLAIMS = (
     Claim("main", "MuleX's scores are tighter than Additive's", comparisons.tighter),
     Claim("main", STRAIGHT, reaching.straight_to_the_exit),
     Claim("start_states", STRAIGHT, reaching.straight_to_the_exit),
-    Claim("acting", "A head that never acts learns badly", reaching.a_head_must_act),
+    Claim("acting", NEVER_ACTS, reaching.a_head_must_act),
+    Claim("tandem", NEVER_ACTS, reaching.a_head_must_act),
     Claim(
         "rooms", "Over ε-greedy, MuleX's median improves as rooms grow", comparisons.better_in_larger_rooms, room_worlds
     ),
