@@ -203,7 +203,7 @@ def tandem_table() -> list[str]:
     """List what both heads earn at each point of the grid, with the gap of every seed."""
     rows = []
     for (share, size, epsilon), runs in tandem_gaps().groupby(["share_body", "replay_size", "epsilon"]):
-        gaps = ", ".join(f"{gap:.2f}" for gap in sorted(runs["gap"]))
+        gaps = ", ".join(f"{round(gap, 2) + 0.0:.2f}" for gap in sorted(runs["gap"]))  # no minus before a zero
         means = [f"{runs[name].mean():.2f}" for name in ("eval_return_second", "eval_return_first", "gap")]
         rows.append(["shared" if share else "own", f"{size:,.0f}", f"{epsilon:g}", *means, gaps])
     head = ["convolutions", "replay", "epsilon", "the head that acts", "the head that never does", "gap", "by seed"]
@@ -211,16 +211,20 @@ def tandem_table() -> list[str]:
 
 
 def tandem_effects_table() -> list[str]:
-    """List the mean gap at each level of each of the three, over all points of the other two, with intervals."""
-    gaps, rows = tandem_gaps(), []
-    for column, title in (("share_body", "convolutions"), ("epsilon", "epsilon"), ("replay_size", "replay")):
-        for level, runs in gaps.groupby(column):
-            shown = ("shared" if level else "own") if column == "share_body" else f"{level:,g}"
-            shown = f"{level:,.0f}" if column == "replay_size" else shown
-            found = mean_of("gap", runs["gap"].to_numpy(), 0.0, True, f"{column} {level}", runs["draw"].to_numpy())
-            ends = f"[{found.estimate.low:.2f}, {found.estimate.high:.2f}]"
-            rows.append([title, shown, str(runs["draw"].nunique()), f"{found.estimate.value:.2f} {ends}"])
-    return markdown_table(["", "level", "points", "mean gap, with its 95 % interval"], rows)
+    """List how much each of the three widens the gap where the other two are equal, with intervals over these pairs."""
+    points = tandem_gaps().groupby(["share_body", "replay_size", "epsilon"])["gap"].mean()
+    changes = (
+        ("convolutions of their own instead of shared ones", "share_body", False, True),
+        ("a replay of 20,000 instead of 1,000,000", "replay_size", 20_000, 1_000_000),
+        ("epsilon 0.001 instead of 0.1", "epsilon", 0.001, 0.1),
+    )
+    rows = []
+    for title, column, new, old in changes:
+        wider = (points.xs(new, level=column) - points.xs(old, level=column)).to_numpy()
+        found = mean_of("wider", wider, 0.0, True, f"tandem {column}").estimate
+        mean = f"{found.value:.2f} [{found.low:.2f}, {found.high:.2f}]"
+        rows.append([title, str(len(wider)), mean, f"{wider.min():.2f} to {wider.max():.2f}"])
+    return markdown_table(["", "pairs", "the gap is wider by", "smallest and largest"], rows)
 
 
 def rainbow_table() -> list[str]:
