@@ -5,6 +5,7 @@ A table stands on its page between two comments, <!-- NAME --> and <!-- end of N
 
 import re
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -320,13 +321,13 @@ def sb3_table() -> list[str]:
     return markdown_table(head, rows)
 
 
-def sb3_comparisons_table() -> list[str]:
-    """List how often a draw of one learner of Stable-Baselines3 beats one of another in each world."""
-    found = analysis.stats(analysis.load(HERE / SB3))
+def comparisons_table(sweep: str) -> list[str]:
+    """List how often a draw of one method beats one of another in each world of a sweep."""
+    found = analysis.stats(analysis.load(HERE / sweep))
     rows = [
         [
             row.world,
-            f"{row.method} over {row.other}",
+            f"{display_name(row.method)} over {display_name(row.other)}",
             _with_interval(pd.Series({"value": row.value, "low": row.low, "high": row.high})),
         ]
         for row in found[found["measure"] == "probability_to_beat"].itertuples()
@@ -367,7 +368,8 @@ TABLES: dict[str, Callable[[], list[str]]] = {
     "late": late_table,
     "lengths": lengths_table,
     "sb3": sb3_table,
-    "sb3 comparisons": sb3_comparisons_table,
+    "sb3 comparisons": partial(comparisons_table, SB3),
+    "baselines comparisons": partial(comparisons_table, "baselines"),
     "sb3 sensitivity": sb3_sensitivity_table,
 }
 
