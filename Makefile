@@ -20,7 +20,7 @@ check: install
 
 # The checks and the tests side by side: the tests often wait, for a Ray that starts or a worker that is killed.
 test: install
-	$(MAKE) --no-print-directory --jobs 2 --output-sync=line check run-tests
+	$(MAKE) --no-print-directory --jobs 2 check run-tests
 
 run-tests:
 	$(BIN)/pytest -n 2 --dist loadfile --no-loadscope-reorder
