@@ -1,6 +1,8 @@
 # Everything runs from a virtual environment that the first target that needs it makes.
 PYTHON ?= python3
 BIN := .venv/bin
+# Where this is set, every process compiles what it imports again, and sweeps and tests start many.
+unexport PYTHONDONTWRITEBYTECODE
 
 .PHONY: install check test run-tests test-slurm test-native-san sweep results coverage bench bench-peers scale chaos pictures clean
 
@@ -8,7 +10,7 @@ install: .venv/installed
 
 .venv/installed: pyproject.toml constraints.txt setup.py $(foreach kind,cpp hpp inc,$(wildcard mulex/learners/dqn/native/*.$(kind)))
 	test -x $(BIN)/python || $(PYTHON) -m venv .venv
-	$(BIN)/pip install --quiet --no-compile --constraint constraints.txt --editable '.[dev]'
+	$(BIN)/pip install --quiet --constraint constraints.txt --editable '.[dev]'
 	touch $@
 
 check: install

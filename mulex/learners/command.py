@@ -83,7 +83,8 @@ class CommandAdapter:
     def load(self, arrays: dict[str, np.ndarray], iterations: int) -> None:
         """Put the checkpoint folder back; rows that the command then repeats are dropped by their number."""
         with tarfile.open(fileobj=io.BytesIO(arrays["files"].tobytes())) as archive:
-            archive.extractall(self._run.scratch / FILES[CHECKPOINT], filter="data")
+            archive.extraction_filter = getattr(tarfile, "data_filter", None)  # Python before 3.11.4 has none
+            archive.extractall(self._run.scratch / FILES[CHECKPOINT])
         self._waiting = deque(json.loads(arrays["rows"].tobytes()))
         self._given = iterations
 
