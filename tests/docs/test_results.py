@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 REDRAW = runpy.run_path("docs/results/redraw.py", run_name="redraw")
-MOST = 10_000_000  # bytes
+MOST = 20_000_000  # bytes
 
 
 @pytest.mark.parametrize("page", REDRAW["PAGES"], ids=lambda page: page.name)
