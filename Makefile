@@ -1,7 +1,7 @@
 # Everything runs from a virtual environment that the first target that needs it makes.
 PYTHON ?= python3
 BIN := .venv/bin
-# Where this is set, every process compiles what it imports again, and sweeps and tests start many.
+# With this set, every process compiles what it imports again; sweeps and tests start many processes.
 unexport PYTHONDONTWRITEBYTECODE
 
 .PHONY: install check test run-tests test-slurm test-native-san sweep results coverage bench bench-peers scale chaos pictures clean
@@ -24,7 +24,7 @@ check: install
 test: install
 	$(MAKE) --no-print-directory --jobs 2 check run-tests
 
-run-tests:
+run-tests: install
 	$(BIN)/pytest -n 2 --dist loadfile --no-loadscope-reorder
 
 # The native engine's tests once more, with its C++ compiled to find every wrong access and undefined operation.

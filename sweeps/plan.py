@@ -131,6 +131,10 @@ class PlannedRun:
     seed: int
     role: str = TUNE
 
+    def plain(self) -> dict[str, str | int]:
+        """Return what it is, for other programs."""
+        return {"run": self.run_id, "world": self.world, "method": self.method, "draw": self.draw, "seed": self.seed}
+
 
 @dataclass(frozen=True)
 class PlannedPack:

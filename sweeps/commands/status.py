@@ -82,9 +82,7 @@ def _plain(board: Board) -> dict[str, Any]:
             for pack in find_paused(board, status)
         ],
         "failures": [
-            {"run": run.run_id, "world": run.world, "method": run.method, "draw": run.draw, "seed": run.seed}
-            | {"status": finished.status, "error": finished.error}
-            for run, finished in status.failures
+            run.plain() | {"status": finished.status, "error": finished.error} for run, finished in status.failures
         ],
         "damaged": status.damaged,
     }
@@ -100,8 +98,7 @@ def _show_run(board: Board, folder: Folder, run_id: str, console: Console, as_js
         finished = read_run(folder, run_name(run.method, run.run_id))
     except FileNotFoundError:
         if as_json:
-            place = {"run": run.run_id, "world": run.world, "method": run.method, "draw": run.draw, "seed": run.seed}
-            print_json(place | {"role": run.role, **_state(board, run), "curve": []})
+            print_json(run.plain() | {"role": run.role, **_state(board, run), "curve": []})
         else:
             say(console, f"{describe(run)}: {_where(board, run)}")
         return

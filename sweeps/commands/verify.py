@@ -88,8 +88,8 @@ class Found:
             "whole": self.is_whole,
             "done": len(stock.done),
             "diverged": len(stock.diverged),
-            "failed": [_plain(run) for run in stock.failed],
-            "missing": [_plain(run) for run in self.missing],
+            "failed": [run.plain() for run in stock.failed],
+            "missing": [run.plain() for run in self.missing],
             "unasked": self.unasked,
             "damaged": self.damaged,
             "damaged_tables": self.tables,
@@ -107,7 +107,3 @@ def _check(folder: Folder, quick: bool, repair: bool) -> Found:
         mend(store)
     tables = [] if quick else damaged_tables(folder)
     return Found(take_stock(store, plan), plan.unasked(), problems, not store.problems, rotten, tables)
-
-
-def _plain(run: PlannedRun) -> dict[str, Any]:
-    return {"run": run.run_id, "world": run.world, "method": run.method, "draw": run.draw, "seed": run.seed}

@@ -216,8 +216,7 @@ class Board:
             else:
                 state = {"status": entry.status, "iteration": entry.iterations}
                 state |= {"score": entry.score, "error": entry.error}
-            place = {"run": run.run_id, "world": run.world, "method": run.method, "draw": run.draw, "seed": run.seed}
-            rows.append(place | {"role": run.role} | state)
+            rows.append(run.plain() | {"role": run.role} | state)
         return rows
 
     def _add_share(self, pack: dict[str, Any], lines: dict[tuple[str, str], Line]) -> None:
