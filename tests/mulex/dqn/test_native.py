@@ -1,6 +1,7 @@
 """The native engine is the torch engine, faster: the same steps, the same numbers up to rounding and snapshots."""
 
 import itertools
+import platform
 from dataclasses import replace
 from functools import cache, partial
 
@@ -280,6 +281,19 @@ def test_a_policy_that_goes_round_for_ever_is_found_out():
     np.testing.assert_array_equal(found.mean_length, expected.mean_length)
     assert (expected.mean_length == 500).any()
     assert native.trainer.work["acted"] < 40 * 500
+
+
+@pytest.mark.skipif(platform.machine() not in ("x86_64", "AMD64"), reason="only on x86 are subnormal numbers zero")
+@pytest.mark.parametrize("optimiser", ["rmsprop", "adam"])
+def test_averages_of_zero_gradients_fade_to_zero(optimiser):
+    """They do not stay at subnormal numbers, with which many processors compute slowly."""
+    training = {"optimiser": optimiser, "rmsprop_decay": 0.5, "steps_per_iteration": 4000, "hidden": 64}
+    engine, _ = train([Case("mulex", training=training).run(learning_rate=0.01)], 2, NativeEngine)
+    smallest = np.finfo(np.float32).smallest_normal
+    arrays = {name: array for name, array in engine.save().items() if array.dtype == np.float32}
+    assert not [name for name, array in arrays.items() if ((array != 0) & (abs(array) < smallest)).any()]
+    assert (arrays["learner.mean_gradient" if optimiser == "rmsprop" else "learner.mean"] == 0).any()
+    assert smallest / np.float32(2) > 0, "outside the engine, subnormal numbers are kept"
 
 
 def test_diverging_runs_do_no_harm():
