@@ -53,3 +53,10 @@ def digest(plain: Any) -> str:
     """Hash plain data to 16 hexadecimal digits that do not depend on the order of keys."""
     text = json.dumps(plain, sort_keys=True, separators=(",", ":"), allow_nan=False)
     return hashlib.sha256(text.encode()).hexdigest()[:16]
+
+
+def drop_defaults(plain: dict[str, Any], model: type[Settings], names: tuple[str, ...]) -> None:
+    """Delete the settings that have their defaults."""
+    for name in names:
+        if plain[name] == model.model_fields[name].default:
+            del plain[name]

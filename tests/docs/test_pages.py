@@ -54,7 +54,7 @@ def test_where_to_change_what_names_files_that_have_it() -> None:
     expected = {
         "analysis/style.py": "COLOURS",
         "mulex/store/lease.py": "EXPIRY_SECONDS",
-        "mulex/config.py": "rmsprop_epsilon",
+        "mulex/config/training.py": "rmsprop_epsilon",
         "mulex/store/schema.py": "iterations_to_ideal",
         "cluster/slurm/sweep.sbatch": "#SBATCH --time",
         "sweeps/interruption.py": "SIGINT",
