@@ -1,4 +1,4 @@
-"""The files of the page: its HTML, its style, its modules, and the report's drawing code as one more module."""
+"""The files of the page: its HTML, its styles, its modules, and the code and the style by which the report draws."""
 
 import hashlib
 from dataclasses import dataclass
@@ -29,10 +29,15 @@ def load_assets() -> dict[str, Asset]:
     folder = files(PAGE) / "page"
     texts = {file.name: file.read_text(encoding="utf-8") for file in folder.iterdir() if file.name.count(".") == 1}
     texts["drawing.js"] = _drawing(texts["drawing.js"])
+    texts["chart.css"] = _of_report("chart.css")
     return {name: Asset(text.encode(), KINDS[name.rpartition(".")[2]]) for name, text in texts.items()}
 
 
 def _drawing(state: str) -> str:
     """Join the live page's own state to the report's scripts, which share their names as one script does."""
-    scripts = [(files("analysis.report_page") / f"script/{name}.js").read_text(encoding="utf-8") for name in DRAWING]
+    scripts = [_of_report(f"script/{name}.js") for name in DRAWING]
     return "\n".join([state, *scripts, f"export {{ {EXPORTS} }};\n"])
+
+
+def _of_report(name: str) -> str:
+    return (files("analysis.report_page") / name).read_text(encoding="utf-8")

@@ -37,7 +37,7 @@ def report_page(tables: Tables) -> str:
     title = ", ".join(dict.fromkeys(sweep.name for sweep in tables.sweeps))
     data = json.dumps(payload(tables, charts), separators=(",", ":"), allow_nan=False)
     return Template(_asset("page.html")).substitute(
-        css=_asset("page.css"),
+        css=_asset("chart.css") + _asset("page.css"),
         js="\n".join(_asset(f"script/{name}.js") for name in SCRIPTS),
         title=html.escape(title),
         note=_note(tables),
