@@ -169,16 +169,17 @@ def sb3_table() -> list[str]:
     return markdown_table(head, rows)
 
 
-def comparisons_table(sweep: str) -> list[str]:
-    """List how often a draw of one method beats one of another in each world of a sweep."""
+def comparisons_table(sweep: str, other: str | None = None) -> list[str]:
+    """List how often a draw of one method beats one of another (or of any other) in each world of a sweep."""
     found = analysis.stats(analysis.load(HERE / sweep))
+    found = found[(found["measure"] == "probability_to_beat") & ((found["other"] == other) | (other is None))]
     rows = [
         [
             row.world,
             f"{display_name(row.method)} over {display_name(row.other)}",
             with_interval(pd.Series({"value": row.value, "low": row.low, "high": row.high})),
         ]
-        for row in found[found["measure"] == "probability_to_beat"].itertuples()
+        for row in found.itertuples()
     ]
     return markdown_table(["world", "comparison", "probability"], rows)
 
