@@ -83,7 +83,7 @@ def pilot_table() -> list[str]:
 def correlations_table() -> list[str]:
     """List, by method, Spearman's rank correlation of a run's score with each hyperparameter of its search space."""
     rows = []
-    for place in ("main", "hard"):
+    for place in ("main", "main-discount-0.99", "hard"):
         for _, method, runs in analysis.load(HERE / place).groups():
             varied = [name for name in HYPERPARAMETERS if runs[name].nunique() > 1]
             parts = [f"{name} {spearmanr(runs[name], runs['score']).statistic:.2f}" for name in varied]
