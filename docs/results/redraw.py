@@ -77,6 +77,7 @@ TABLES: dict[str, Callable[[], list[str]]] = {
     "sb3": sb3_table,
     "sb3 comparisons": partial(comparisons_table, SB3),
     "baselines comparisons": partial(comparisons_table, "baselines"),
+    "switching comparisons": partial(comparisons_table, "switching", "mulex"),
     "sb3 sensitivity": sb3_sensitivity_table,
 }
 
