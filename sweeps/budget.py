@@ -81,7 +81,7 @@ def check_core_hours(plan: Plan, store: RunStore) -> None:
 
 
 def what_is_left(status: Status, cpus: float) -> str:
-    """Say how many runs are missing, and what they would cost at the mean cost of the runs so far."""
+    """Say how many runs are missing, and what they would cost at the mean cost of the latest runs."""
     known = [line.seconds_a_run for line in status.lines if line.seconds_a_run is not None]
     missing = sum(line.pending + line.running for line in status.lines)
     if not known:
@@ -92,4 +92,4 @@ def what_is_left(status: Status, cpus: float) -> str:
         for line in status.lines
     )
     hours = f"{seconds * cpus / 3600:.3g} core-hours"
-    return f"{missing:,} runs are left, about {hours} at the mean cost of the runs so far"
+    return f"{missing:,} runs are left, about {hours} at the mean cost of the latest runs"

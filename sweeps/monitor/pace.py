@@ -25,12 +25,13 @@ def forecast(status: Status) -> Forecast | None:
     """Forecast the end of a sweep from the training time of its runs; None if nothing is being trained.
 
     A run's cost is the training time that finished runs of its method and world took, with the finished share of those
-    in training. So runs of large worlds count for more, and one look at a sweep is enough. As long as less than a
-    tenth of a run is trained, the rest of that tenth is taken to cost what the other runs of the sweep do.
+    in training; runs of earlier launches count little. So runs of large worlds count for more, and one look at a sweep
+    is enough. As long as less than a tenth of a run is trained, the rest of that tenth is taken to cost what the other
+    runs of the sweep do.
     """
     workers, lines = len(status.packs), status.lines
-    trained = sum(line.trained for line in lines)
-    if not workers or trained < ENOUGH_SHARE or sum(line.seconds for line in lines) < ENOUGH_SECONDS:
+    trained, seconds = map(sum, zip(*(line.timed for line in lines), strict=True))
+    if not workers or trained < ENOUGH_SHARE or seconds < ENOUGH_SECONDS:
         return None
     known = [_cost(line, lines) for line in lines]
     if not any(known):
@@ -48,13 +49,14 @@ def forecast(status: Status) -> Forecast | None:
 
 def _cost(line: Line, lines: list[Line]) -> float | None:
     """The seconds that a run of a line takes; None before anything is known of it."""
-    others = [other for other in lines if other is not line]
-    elsewhere = sum(other.trained for other in others)
-    if not line.seconds_a_run or line.trained >= TRUSTED_SHARE or not elsewhere:
+    others = [other.timed for other in lines if other is not line]
+    elsewhere = sum(runs for runs, _ in others)
+    trained, seconds = line.timed
+    if not line.seconds_a_run or trained >= TRUSTED_SHARE or not elsewhere:
         return line.seconds_a_run
-    usual = sum(other.seconds for other in others) / elsewhere
-    missing = min(TRUSTED_SHARE - line.trained, elsewhere)
-    return (line.seconds + missing * usual) / (line.trained + missing)
+    usual = sum(seconds for _, seconds in others) / elsewhere
+    missing = min(TRUSTED_SHARE - trained, elsewhere)
+    return (seconds + missing * usual) / (trained + missing)
 
 
 def _longest(status: Status, costs: dict[tuple[str, str], float]) -> float:

@@ -20,6 +20,8 @@ if TYPE_CHECKING:
     import pandas as pd
 
 STILL_ALIVE = 120.0  # seconds since a pack last wrote its progress
+EARLIER_RUNS = 3
+"""How many runs all those of earlier launches count as in the cost of a run: a machine may have been busier then."""
 
 
 @dataclass
@@ -34,7 +36,9 @@ class Line:
     pending: int = 0
     scores: list[float] = field(default_factory=list)
     partly: float = 0.0  # what running packs have done, as a number of runs
-    seconds: float = 0.0  # spent on running packs and on finished runs
+    seconds: float = 0.0  # spent on running packs and on runs that the newest launch finished
+    earlier: int = 0  # finished by earlier launches
+    earlier_seconds: float = 0.0  # spent on those
 
     @property
     def total(self) -> int:
@@ -46,14 +50,17 @@ class Line:
         return self.done + self.failed + self.partly
 
     @property
-    def trained(self) -> float:
-        """What is trained of runs that did not fail, as a number of runs: what `seconds` were spent on."""
-        return self.done + self.partly
+    def timed(self) -> tuple[float, float]:
+        """A number of runs and the seconds that they cost, in which earlier launches count little."""
+        earlier = min(self.earlier, EARLIER_RUNS)
+        mean = self.earlier_seconds / self.earlier if earlier else 0.0
+        return self.done - self.earlier + self.partly + earlier, self.seconds + earlier * mean
 
     @property
     def seconds_a_run(self) -> float | None:
         """The mean cost of a run; None before anything is known of it."""
-        return self.seconds / self.trained if self.seconds > 0 and self.trained > 0 else None
+        runs, seconds = self.timed
+        return seconds / runs if seconds > 0 and runs > 0 else None
 
     @property
     def best(self) -> float | None:
@@ -174,10 +181,11 @@ class Board:
         tests = Counter({"pending": self._planned_tests()})
         running = {run.run_id: run for pack in packs for run in self._running(pack)}
         failures = []
+        newest = max((entry.launch for entry in self.finished.values()), default=0)
         for run_id, entry in self.finished.items():
             if run_id not in running:
                 role = self.plan.role(entry)
-                kind = _count(lines[entry.world, entry.method], entry, role)
+                kind = _count(lines[entry.world, entry.method], entry, role, is_new=entry.launch == newest)
                 if role == TEST:
                     tests.update({kind: 1, "pending": -1})
                 if kind == "failed":
@@ -233,13 +241,17 @@ class Board:
         return Line(world, method, pending=unasked * search.seeds)
 
 
-def _count(line: Line, entry: RunEntry, role: str | None) -> str:
+def _count(line: Line, entry: RunEntry, role: str | None, is_new: bool) -> str:
     """Count a finished run in its line, and return as what; best and median are those of tuning runs."""
     if entry.status not in ("done", "stopped"):
         line.failed += 1
         return "failed"
     line.done += 1
-    line.seconds += entry.seconds
+    if is_new:
+        line.seconds += entry.seconds
+    else:
+        line.earlier += 1
+        line.earlier_seconds += entry.seconds
     line.scores += [entry.score or 0.0] if entry.status == "done" and role == TUNE else []
     return "done"
 

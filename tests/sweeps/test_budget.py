@@ -96,7 +96,7 @@ class TestSweeps:
         answer = launch(plain, out)
         assert answer.code == 1, answer.text
         assert "stopped by the budget:" in answer.text
-        assert "core-hours at the mean cost of the runs so far" in answer.text
+        assert "core-hours at the mean cost of the latest runs" in answer.text
         assert f"continue with: mulex resume {out}" in answer.text
         assert launch(tiny(execution={"budget": {"core_hours": 100}}), out).code == 0
         train_alone(tiny(), tmp_path / "alone")

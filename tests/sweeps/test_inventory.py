@@ -37,12 +37,12 @@ def planned(folder: Folder, plain: Plain | None = None) -> tuple[Plan, list[Plan
     return plan, list(plan.runs())
 
 
-def leave(folder: Folder, run: PlannedRun, status: str = "done", **more: Any) -> str:
+def leave(folder: Folder, run: PlannedRun, status: str = "done", launch: int = 0, **more: Any) -> str:
     """A small run file, as a worker leaves it."""
     common = {"run": run.run_id, "world": run.world, "method": run.method, "draw": run.draw, "seed": run.seed}
     row = common | {"status": status, "error": None, "auc": 1.0, "seconds": 2.0, "started_at": MOMENT} | provenance()
     curve = [common | {"iteration": 1, "eval_return": 1.0, "env_steps": 10, "seconds": 2.0}]
-    return write_run_file(folder, RunFile(row | more, curve_table(curve), {}))
+    return write_run_file(folder, RunFile(row | more, curve_table(curve), {}, launch))
 
 
 def ids(runs: list[PlannedRun]) -> set[str]:

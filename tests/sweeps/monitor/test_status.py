@@ -175,6 +175,24 @@ def test_the_time_left_knows_that_some_runs_cost_more(tmp_path: Path) -> None:
     assert (known.seconds_left, known.is_least) == (pytest.approx(41.0), False)
 
 
+def test_the_time_left_follows_the_newest_launch(tmp_path: Path) -> None:
+    """Twenty runs took 300 s each on a busy machine; those of this launch take 100 s. The twenty count as three."""
+    folder = open_folder(tmp_path)
+    plain = tiny(methods={"epsilon_greedy": {"epsilon": {"uniform": [0.05, 0.3]}}}, search={"draws": 40, "seeds": 1})
+    _, runs = planned(folder, plain)
+    board = Board(as_spec(plain), folder)
+    for run in runs[:20]:
+        leave(folder, run, launch=1, seconds=300.0)
+    say(folder, runs[-1:], iteration=0, seconds=0.0)
+    before = forecast(board.refresh())
+    for run in runs[20:32]:
+        leave(folder, run, launch=2, seconds=100.0)
+    after = forecast(board.refresh())
+    assert before is not None and after is not None
+    assert before.seconds_left == pytest.approx(20 * 300)
+    assert after.seconds_left == pytest.approx(8 * (12 * 100 + 3 * 300) / 15)
+
+
 def test_the_first_moments_promise_nothing(tmp_path: Path) -> None:
     """A worker that has trained for two seconds would promise hours for what takes minutes."""
     folder = open_folder(tmp_path)
