@@ -50,10 +50,10 @@ comparison in full:
   begin with `.`.
 - A sweep can grow. With more draws, more seeds, another method or another world, only the new runs are trained.
   `execution` and `name` may change at any time. Any other change needs another folder.
-- Runs can become longer. If `execution.keep_checkpoints` was true, a larger `training.iterations` lets all runs go on
-  from their last checkpoints (in `kept/`), bit for bit as if they had been long from the start: `grown_from` keeps
-  their random numbers those of the first length. Their ids change, and the shorter runs no longer count. Runs cannot
-  become shorter. [External learners](learners.md#longer-runs) can go on if they have checkpoints.
+- Runs can become longer. If `execution.keep_checkpoints` was true and `training.iterations` is increased, all runs
+  continue from their last checkpoints (in `kept/`). They give bit for bit what runs of the full length give with
+  `grown_from` set, which keeps the random numbers of the first length. Their ids change, and the shorter runs no longer
+  count. Runs cannot become shorter. [External learners](learners.md#longer-runs) can continue if they have checkpoints.
 - An editor that knows JSON schemas completes and checks a spec that begins with
   `# yaml-language-server: $schema=PATH/sweeps/specs/schema.json`.
 
@@ -64,7 +64,7 @@ They are in `sweeps/specs/`. Commands accept their names instead of a path.
 _SEARCHES = """
 ### Algorithms
 Draw i of a method depends on the sweep's seed, the method's name and i alone, so more draws never change earlier ones.
-The adaptive algorithms also depend on the scores of the draws before. They write every draw to `draws/METHOD.json`
+Draws of the adaptive algorithms also depend on the scores of earlier draws. Each is written to `draws/METHOD.json`
 before it is trained, and a later launch continues from there.
 
 A draw's score is the mean score of its runs, over all seeds and worlds. A draw with a NaN or infinite score, or whose
@@ -78,9 +78,9 @@ keeps the recipe's default, so `mulex: {}` is MuleX with every default.
 
 | key | meaning |
 | --- | --- |
-| a hyperparameter | A number or a distribution. |
+| a hyperparameter | A value or a distribution. |
 | a setting of `training` | A value or a distribution, for this method alone; it overrides `training` and the world's. |
-| `bonus` | `simhash` (counts hashes of frames) instead of the recipe's `oracle` (counts states of grid worlds). |
+| `bonus` | `simhash` (counts hashes of frames) or `rnd` (a prediction error) in place of `oracle` (counts states). |
 | `recipe` | A method of our DQN as data. A name that is not in the next table needs `recipe`, `learner` or `command`. |
 | `learner` | An [external learner](learners.md) that trains the method: `sb3:PPO` or `package.module:name`. |
 | `command` | A [command](learners.md#a-command) that trains the method, as a list of words with placeholders. |
@@ -89,11 +89,11 @@ keeps the recipe's default, so `mulex: {}` is MuleX with every default.
 _DISTRIBUTIONS = """
 ### Distributions
 A value is a number, a text, `true` or `false`. All values of one name have the same type, because the tables have one
-column for it; whole numbers and fractions mix.
+column for it; whole numbers and fractions may be mixed.
 
 """
 _OPTIONS = """
-Two more keys may stand beside the kind:
+Two more keys may be given beside the kind:
 
 | key | meaning |
 | --- | --- |
@@ -155,10 +155,11 @@ worker finds it, and its checksum is part of the run ids.
 
 _STOPPED = """
 Rungs are `grace`, `grace` x `factor`, `grace` x `factor`², and so on. Every pack reports exactly after these
-iterations, and is compared with the packs of its method and world that were there before it. These include the packs of
-earlier launches: the curves of finished and stopped runs are in the store, and a pack that goes on from a checkpoint
-reports its scores at the rungs before it. Runs that failed do not count until they are trained again. If seeds were
-added since, or `draws_per_pack` was changed, the finished runs are grouped into the packs that they would form now.
+iterations, and is compared with the packs of its method and world that reached the rung earlier. These include the
+packs of earlier launches: the curves of finished and stopped runs are in the store, and a pack that continues from a
+checkpoint reports its scores at the rungs that it has passed. Runs that failed do not count until they are trained
+again. If seeds were added since, or `draws_per_pack` was changed, the finished runs are grouped into the packs that
+they would form now.
 
 A stopped run keeps its curve and has the status `stopped`. It is not trained again, so it counts as done in
 `mulex status`. Its score would be that of fewer iterations, so it counts in no score, neither in `mulex status` nor in
@@ -166,12 +167,12 @@ A stopped run keeps its curve and has the status `stopped`. It is not trained ag
 """
 _UNTIL = """
 The sweep looks at its draws when all are trained, and doubles their number while the interval of some method in some
-world is too wide. The 5 % by which an interval may miss are shared equally among the planned looks, so the intervals
-that the launch prints at the end hold with 95 % although the sweep looked several times
+world is too wide. The error rate of 5 % is split equally among the planned looks, so the intervals that the launch
+prints at the end keep a level of 95 % although the sweep looked several times
 ([statistics](statistics.md#draws-until-an-interval-is-narrow)). `until` cannot change once there are runs.
 """
 _BUDGET = """
-When a budget is used up, all packs leave checkpoints, and the launch says what is left and what it would cost. A later
+When a budget is used up, all packs write checkpoints, and the launch says what is left and what it would cost. A later
 launch with a larger budget continues. Core-hours are worker time: the seconds that workers spent on iterations, times
 `cpus_per_pack`.
 """
@@ -193,7 +194,7 @@ def page() -> str:
         _table(TrainingConfig),
     ]
     parts += ["\n## search\n", _table(Search), _SEARCHES, _searches()]
-    parts += ["\n`until` has these:\n\n", _table(Until), _UNTIL]
+    parts += ["\n`until` has these keys:\n\n", _table(Until), _UNTIL]
     parts += [_METHODS, _method_table(), _DISTRIBUTIONS, _kinds(), _OPTIONS.format(example=EXAMPLE_SPACE)]
     parts += [
         _RECIPE.format(example=EXAMPLE_RECIPE),
@@ -202,10 +203,10 @@ def page() -> str:
         "\nA head has these keys:\n\n",
         _table(HeadConfig),
     ]
-    parts += ["\n`acting` has these:\n\n", _table(ActingConfig), "\n## execution\n", _table(Execution)]
-    parts += ["\n`notify` has these:\n\n", _table(Notify)]
-    parts += ["\n`scheduler` has these:\n\n", _table(Scheduler), _STOPPED]
-    parts += ["\n`budget` has these:\n\n", _table(Budget), _BUDGET]
+    parts += ["\n`acting` has these keys:\n\n", _table(ActingConfig), "\n## execution\n", _table(Execution)]
+    parts += ["\n`notify` has these keys:\n\n", _table(Notify)]
+    parts += ["\n`scheduler` has these keys:\n\n", _table(Scheduler), _STOPPED]
+    parts += ["\n`budget` has these keys:\n\n", _table(Budget), _BUDGET]
     return "".join(parts)
 
 
