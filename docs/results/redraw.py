@@ -26,6 +26,7 @@ from summary_tables import (
 from sweep_tables import (
     acting_table,
     discounts_table,
+    looks_table,
     losses_table,
     rainbow_table,
     rooms_table,
@@ -64,6 +65,7 @@ TABLES: dict[str, Callable[[], list[str]]] = {
     "pilot": pilot_table,
     "correlations": correlations_table,
     "starts": starts_table,
+    "looks": looks_table,
     "discounts": discounts_table,
     "losses": partial(losses_table, "main", "main-discount-0.99", "quiet_bonus"),
     "runaway losses": partial(losses_table, "main-discount-0.99", "runaway"),

@@ -1,13 +1,21 @@
 """The tables that belong to one sweep, or to one question about a few."""
 
+from dataclasses import replace
+
+import numpy as np
 import pandas as pd
 from summary_tables import CURVES, HERE, METHODS
 
+import analysis
 from analysis.estimates import Estimate
 from analysis.labels import display_name
+from analysis.measures import iqr
 from analysis.statistics import probability_to_beat
 from analysis.study.claims_table import markdown_table
-from analysis.study.evidence import mean_of
+from analysis.study.evidence import difference, mean_of, superiority
+from analysis.study.samples import samples_of
+from analysis.study.speed import speed_by_share
+from analysis.tables import Tables
 
 
 def short(x: float) -> str:
@@ -15,7 +23,40 @@ def short(x: float) -> str:
 
 
 def in_brackets(found: Estimate) -> str:
-    return f"{found.value:.2f} [{found.low:.2f}, {found.high:.2f}]"
+    ends = (f"{x:.2f}" if np.isfinite(x) else "∞" for x in (found.value, found.low, found.high))
+    return "{} [{}, {}]".format(*ends) if not np.isnan(found.value) else "-"
+
+
+LOOKS = ((0, 24), (0, 35), (0, 50), (0, 100), (50, 100))
+"""The draws of `main` that the page had in turn, as first and end, and those that only its last look has."""
+
+
+def looks_table() -> list[str]:
+    """List what the claims about `main` came to at each look, and by the draws that only the last look has."""
+    tables = analysis.load(HERE / "main")
+    rows = []
+    for first, end in LOOKS:
+        some = of_draws(tables, first, end)
+        of = samples_of(some)
+        found = [
+            superiority("", of["mulex"], of["epsilon_greedy"]),
+            superiority("", of["mulex"], of["additive"]),
+            difference("", iqr, of["additive"], of["mulex"]),
+            *speed_by_share(some, {})[1:],
+        ]
+        medians = [f"{np.median(of[name].scores):.2f}" for name in METHODS]
+        rows.append([f"{first} to {end - 1}", *medians, *[in_brackets(one.estimate) for one in found]])
+    medians = [f"median, {display_name(name)}" for name in METHODS]
+    beats = [f"a MuleX draw beats one of {display_name(name)}" for name in METHODS[:2]]
+    speeds = [f"times as fast, best {share} %" for share in (5, 10)]
+    return markdown_table(["draws", *medians, *beats, "IQR, Additive - MuleX", *speeds], rows)
+
+
+def of_draws(tables: Tables, first: int, end: int) -> Tables:
+    """Return the same tables with some of the draws alone."""
+    here = tables.runs["draw"].between(first, end, inclusive="left")
+    matrices = {name: matrix[here] for name, matrix in tables.matrices.items()}
+    return replace(tables, runs=tables.runs[here].reset_index(drop=True), matrices=matrices)
 
 
 DISCOUNTS = {
