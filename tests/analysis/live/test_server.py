@@ -263,11 +263,11 @@ def test_a_bucket_is_served_too(tmp_path):
 
     made(tmp_path / "sweep", draws=2, planned=(3, 2))
     memory = fsspec.filesystem("memory")
-    memory.put(str(tmp_path / "sweep"), "/bucket/group/sweep", recursive=True)
-    assert open_folder("memory://bucket").folders() == ["group"]
+    memory.put(str(tmp_path / "sweep"), "/served/group/sweep", recursive=True)
+    assert open_folder("memory://served").folders() == ["group"]
 
     async def work():
-        async with serving("memory://bucket") as url:
+        async with serving("memory://served") as url:
             return await get_json(f"{url}/api/sweeps/group-sweep"), await get_json(
                 f"{url}/api/sweeps/group-sweep/runs/made-w5-mulex-0-0"
             )
@@ -275,6 +275,6 @@ def test_a_bucket_is_served_too(tmp_path):
     try:
         page, one = run(work())
     finally:
-        memory.rm("/bucket", recursive=True)
+        memory.rm("/served", recursive=True)
     assert page["done"] == 12
     assert len(one["curves"]["columns"]["eval_return"]) == 20
