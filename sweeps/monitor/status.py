@@ -37,8 +37,7 @@ class Line:
     scores: list[float] = field(default_factory=list)
     partly: float = 0.0  # what running packs have done, as a number of runs
     seconds: float = 0.0  # spent on running packs and on runs that the newest launch finished
-    earlier: int = 0  # finished by earlier launches
-    earlier_seconds: float = 0.0  # spent on those
+    earlier: list[float] = field(default_factory=list)  # the seconds of each run that earlier launches finished
 
     @property
     def total(self) -> int:
@@ -51,10 +50,13 @@ class Line:
 
     @property
     def timed(self) -> tuple[float, float]:
-        """A number of runs and the seconds that they cost, in which earlier launches count little."""
-        earlier = min(self.earlier, EARLIER_RUNS)
-        mean = self.earlier_seconds / self.earlier if earlier else 0.0
-        return self.done - self.earlier + self.partly + earlier, self.seconds + earlier * mean
+        """A number of runs and the seconds that they cost, in which earlier launches count little.
+
+        Of earlier launches the median counts, as a machine that is suspended during a run makes that run very long.
+        """
+        earlier = min(len(self.earlier), EARLIER_RUNS)
+        usual = statistics.median(self.earlier) if earlier else 0.0
+        return self.done - len(self.earlier) + self.partly + earlier, self.seconds + earlier * usual
 
     @property
     def seconds_a_run(self) -> float | None:
@@ -250,8 +252,7 @@ def _count(line: Line, entry: RunEntry, role: str | None, is_new: bool) -> str:
     if is_new:
         line.seconds += entry.seconds
     else:
-        line.earlier += 1
-        line.earlier_seconds += entry.seconds
+        line.earlier.append(entry.seconds)
     line.scores += [entry.score or 0.0] if entry.status == "done" and role == TUNE else []
     return "done"
 

@@ -193,6 +193,20 @@ def test_the_time_left_follows_the_newest_launch(tmp_path: Path) -> None:
     assert after.seconds_left == pytest.approx(8 * (12 * 100 + 3 * 300) / 15)
 
 
+def test_a_machine_that_was_suspended_does_not_lengthen_the_time_left(tmp_path: Path) -> None:
+    """One of five earlier runs took most of an hour, because the machine slept; the others took 100 s."""
+    folder = open_folder(tmp_path)
+    plain = tiny(methods={"epsilon_greedy": {"epsilon": {"uniform": [0.05, 0.3]}}}, search={"draws": 10, "seeds": 1})
+    _, runs = planned(folder, plain)
+    for run, seconds in zip(runs, (100.0, 100.0, 2800.0, 100.0, 100.0), strict=False):
+        leave(folder, run, launch=1, seconds=seconds)
+    leave(folder, runs[5], launch=2, seconds=100.0)
+    say(folder, runs[-1:], iteration=0, seconds=0.0)
+    ahead = forecast(Board(as_spec(plain), folder).refresh())
+    assert ahead is not None
+    assert ahead.seconds_left == pytest.approx(4 * 100)
+
+
 def test_the_first_moments_promise_nothing(tmp_path: Path) -> None:
     """A worker that has trained for two seconds would promise hours for what takes minutes."""
     folder = open_folder(tmp_path)
