@@ -20,12 +20,17 @@ class Starts:
 
 
 def compute(tables: Tables) -> Starts:
-    """Compute the mean over a method's policies; `steps` is NaN where none of them arrives."""
+    """Compute the mean over a method's policies; `steps` is NaN where none of them arrives.
+
+    Test runs are left out, unless no others were measured: they would make a mixture of some draws' many seeds.
+    """
     starts = read_starts(tables)
     if starts is None:
         raise NotApplicableError(f"starts: no {TABLE} in the sweep; keep policies, then make it with mulex starts DIR")
+    tuned = ~starts["run"].isin(tables.tested["run"])
+    starts = starts[tuned] if tuned.any() else starts
     world_of = tables.runs.set_index("run")["world"]
-    starts["world"] = starts["run"].map(world_of).fillna(tables.worlds[0])
+    starts = starts.assign(world=starts["run"].map(world_of).fillna(tables.worlds[0]))
     cells = starts.groupby(["world", "method", "row", "col"])["steps"].agg(
         steps="mean", arrived="count", policies="size"
     )

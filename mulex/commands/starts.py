@@ -14,7 +14,10 @@ from mulex.store.layout import STARTS_TABLE
 @click.option("--trust", is_flag=True, help="Let policies import the modules of their Gymnasium environments.")
 @json_option
 def starts(out: str, runs: int, trust: bool, as_json: bool) -> None:
-    """Write starts.parquet: steps to the exit from every state with all doors open and the extra reward held."""
+    """Write starts.parquet: steps to the exit from every state with all doors open and the extra reward held.
+
+    Test runs of `mulex confirm` are measured as well, all of them.
+    """
     folder = open_folder(out)
     measured, warnings = measure_starts(folder, runs, trust)
     for warning in warnings:

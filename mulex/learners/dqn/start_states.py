@@ -10,6 +10,7 @@ from mulex.learners.dqn.policy import Policy, read_policy, trusted_worlds
 from mulex.store.checksum import parquet_with_checksum
 from mulex.store.folder import Folder
 from mulex.store.layout import STARTS_TABLE, policy_name
+from mulex.store.roles import TEST
 from mulex.store.score import score_of
 from mulex.store.tables import read_runs
 from mulex.worlds.interface import GridWorlds
@@ -27,7 +28,7 @@ SCHEMA = pa.schema(
 
 
 def measure_starts(folder: Folder, runs: int, trust: bool = False) -> tuple[int, list[str]]:
-    """Write starts.parquet for the best runs of each method by score.
+    """Write starts.parquet for the best tuning runs of each method by score, and for all test runs.
 
     Returns:
         The number of policies that were measured, and warnings about their files.
@@ -35,26 +36,26 @@ def measure_starts(folder: Folder, runs: int, trust: bool = False) -> tuple[int,
     table = read_runs(folder)
     kept = {name.rpartition("/")[2].removesuffix(".pt") for name in folder.list("policies")}
     rows: list[dict[str, Any]] = []
-    best = _best(table, kept, runs)
-    if not best:
+    usable = [run for run in table if run["status"] == "done" and run["run"] in kept]
+    tests = [run for run in usable if run.get("role") == TEST]
+    measured = _best([run for run in usable if run.get("role") != TEST], runs) + tests
+    if not measured:
         raise UserError(f"{folder.url}: no policies were kept; train with execution.keep_policies: true")
     warnings, trusted = [], trusted_worlds(folder)
-    for run in best:
+    for run in measured:
         name = policy_name(run["run"])
         file = read_policy(folder.read(name), f"{folder.url}/{name}")
         warnings += [file.warning] if file.warning else []
         labels = {name: run[name] for name in ("world", "method", "run")}
         rows += [labels | row for row in steps_to_exit(file.policy(trusted, trust))]
     folder.write(STARTS_TABLE, parquet_with_checksum(pa.Table.from_pylist(rows, SCHEMA), {}))
-    return len(best), warnings
+    return len(measured), warnings
 
 
-def _best(table: list[dict[str, Any]], kept: set[str], runs: int) -> list[dict[str, Any]]:
-    """Return the best runs of each method in each world among those whose policy was kept."""
-    usable = [run for run in table if run["status"] == "done" and run["run"] in kept]
-    usable.sort(key=lambda run: -(score_of(run) or 0.0))
+def _best(usable: list[dict[str, Any]], runs: int) -> list[dict[str, Any]]:
+    """Return the best runs of each method in each world."""
     best: dict[tuple[str, str], list[dict[str, Any]]] = {}
-    for run in usable:
+    for run in sorted(usable, key=lambda run: -(score_of(run) or 0.0)):
         best.setdefault((run["world"], run["method"]), []).append(run)
     return [run for group in best.values() for run in group[:runs]]
 

@@ -4,6 +4,7 @@ import json
 from pathlib import Path
 
 import numpy as np
+import pandas as pd
 import pyarrow.parquet as pq
 import pytest
 import torch
@@ -64,6 +65,19 @@ def test_the_command_writes_the_table(tmp_path: Path) -> None:
         path.unlink()
     with pytest.raises(UserError, match="no policies were kept"):
         CliRunner().invoke(starts, [str(tmp_path)], catch_exceptions=False)
+
+
+def test_test_runs_are_measured_too_but_are_not_among_the_best(tmp_path: Path) -> None:
+    """Else the best ten could be ten seeds of one draw."""
+    tiny = ["--map", "two_rooms", "--room-size", "3", "--iterations", "2", "--seeds", "3"]
+    tiny += ["--set", "steps_per_iteration=60", "--set", "warm_up=10", "--out", str(tmp_path)]
+    CliRunner().invoke(train, tiny, catch_exceptions=False)
+    runs = pd.read_parquet(tmp_path / "runs.parquet").assign(normalised_auc=[0.1, 0.9, 0.5], role="tune")
+    runs.loc[1, "role"] = "test"
+    runs.to_parquet(tmp_path / "runs.parquet")
+    CliRunner().invoke(starts, [str(tmp_path), "--runs", "1"], catch_exceptions=False)
+    measured = set(pd.read_parquet(tmp_path / "starts.parquet")["run"])
+    assert measured == {runs.loc[2, "run"], runs.loc[1, "run"]}
 
 
 def test_where_it_cannot_be_measured_it_says_so(tmp_path: Path) -> None:
