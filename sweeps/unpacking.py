@@ -13,7 +13,7 @@ from mulex.learners.shipping import CODE
 from mulex.messages import shown
 from mulex.store.collecting import collect_tables
 from mulex.store.folder import Folder
-from mulex.store.layout import DRAWS, RUNS_TABLE, SPEC, STARTS_TABLE, run_name
+from mulex.store.layout import CONFIRMATION, DRAWS, RUNS_TABLE, SPEC, STARTS_TABLE, run_name
 from mulex.store.run_file import DamagedRunFile, RunFile, write_run_file
 from mulex.store.run_store import read_note
 from mulex.store.table_rows import tables_of
@@ -36,7 +36,7 @@ def unpack(source: Folder, target: Folder) -> int:
     new = [run for run in finished if not _is_there(target, run)]
     for run in new:
         write_run_file(target, run)
-    for name in [*source.list(DRAWS), *source.list(CODE), STARTS_TABLE, SPEC]:
+    for name in [*source.list(DRAWS), *source.list(CODE), CONFIRMATION, STARTS_TABLE, SPEC]:
         if source.exists(name):
             target.write(name, source.read(name))
     collect_tables(target, plan.has)

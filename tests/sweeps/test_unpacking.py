@@ -12,11 +12,12 @@ from mulex.errors import UserError
 from mulex.store.folder import open_folder
 from mulex.store.run_file import read_run_file
 from mulex.store.run_store import RunStore
-from sweeps.inventory import additions, take_stock
+from sweeps.confirmation import Confirmation, write_confirmation
+from sweeps.inventory import additions, freeze_spec, take_stock
 from sweeps.plan import make_plan
 from sweeps.spec.loading import load_spec
 from sweeps.unpacking import unpack
-from tests.support.sweeps import ROOT, mulex
+from tests.support.sweeps import ROOT, as_spec, mulex, tiny, train_run
 
 MAIN = ROOT / "docs" / "results" / "main"
 DATA = ROOT / "tests" / "data"
@@ -36,13 +37,30 @@ def archive(tmp_path: Path) -> Path:
 
 
 def test_the_published_main_sweep_can_be_extended(tmp_path: Path) -> None:
-    folder, published = open_folder(tmp_path), pq.read_metadata(MAIN / "runs.parquet").num_rows
-    draws = published // 3
-    assert unpack(open_folder(MAIN), folder) == published
+    runs = pd.read_parquet(MAIN / "runs.parquet")
+    draws = int(runs["draw"].max()) + 1
+    folder = open_folder(tmp_path)
+    assert unpack(open_folder(MAIN), folder) == len(runs)
     spec = load_spec("main", {"search.draws": draws + 5, "search.seeds": 1})
     assert additions(folder, spec) == [f"search.draws: {draws} -> {draws + 5}"]
     stock = take_stock(RunStore(folder), make_plan(spec, folder))
-    assert (len(stock.done), len(stock.missing), stock.damaged, stock.strangers) == (published, 15, [], [])
+    assert (len(stock.done), len(stock.missing), stock.damaged, stock.strangers) == (len(runs), 15, [], [])
+
+
+def test_test_runs_are_unpacked_and_stay_planned(tmp_path: Path) -> None:
+    whole, kept, new = (open_folder(tmp_path / name) for name in ("whole", "kept", "new"))
+    spec = as_spec(tiny(search={"seeds": 1}))
+    freeze_spec(whole, spec)
+    write_confirmation(whole, Confirmation({"small": {"mulex": [1]}}, 2))
+    for run in make_plan(spec, whole).runs():
+        train_run(make_plan(spec, whole), run, whole)
+    assert mulex("collect", whole.url).code == 0
+    for name in ("spec.yaml", "runs.parquet", "curves.parquet", "confirm.json"):
+        kept.write(name, whole.read(name))
+    assert mulex("unpack", kept.url, "--out", new.url).code == 0
+    stock = take_stock(RunStore(new), make_plan(spec, new))
+    assert (len(stock.done), stock.missing, stock.strangers) == (6, [], [])
+    assert mulex("verify", new.url).code == 0
 
 
 def test_unpacked_run_files_hold_what_the_originals_held(archive: Path, tmp_path: Path) -> None:

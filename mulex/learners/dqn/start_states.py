@@ -12,7 +12,7 @@ from mulex.store.folder import Folder
 from mulex.store.layout import STARTS_TABLE, policy_name
 from mulex.store.roles import TEST
 from mulex.store.score import score_of
-from mulex.store.tables import read_runs
+from mulex.store.tables import DamagedTable, read_runs, read_table
 from mulex.worlds.interface import GridWorlds
 
 SCHEMA = pa.schema(
@@ -30,26 +30,46 @@ SCHEMA = pa.schema(
 def measure_starts(folder: Folder, runs: int, trust: bool = False) -> tuple[int, list[str]]:
     """Write starts.parquet for the best tuning runs of each method by score, and for all test runs.
 
+    Runs whose policies are gone, as those of an unpacked sweep are, keep the rows that an earlier call has written.
+
     Returns:
         The number of policies that were measured, and warnings about their files.
     """
-    table = read_runs(folder)
+    table = [run for run in read_runs(folder) if run["status"] == "done"]
     kept = {name.rpartition("/")[2].removesuffix(".pt") for name in folder.list("policies")}
-    rows: list[dict[str, Any]] = []
-    usable = [run for run in table if run["status"] == "done" and run["run"] in kept]
-    tests = [run for run in usable if run.get("role") == TEST]
-    measured = _best([run for run in usable if run.get("role") != TEST], runs) + tests
-    if not measured:
+    if not any(run["run"] in kept for run in table):
         raise UserError(f"{folder.url}: no policies were kept; train with execution.keep_policies: true")
+    earlier = _earlier_rows(folder)
+    usable = [run for run in table if run["run"] in kept or run["run"] in earlier]
+    tests = [run for run in usable if run.get("role") == TEST]
+    wanted = _best([run for run in usable if run.get("role") != TEST], runs) + tests
+    rows: list[dict[str, Any]] = []
     warnings, trusted = [], trusted_worlds(folder)
-    for run in measured:
-        name = policy_name(run["run"])
-        file = read_policy(folder.read(name), f"{folder.url}/{name}")
-        warnings += [file.warning] if file.warning else []
+    for run in wanted:
         labels = {name: run[name] for name in ("world", "method", "run")}
-        rows += [labels | row for row in steps_to_exit(file.policy(trusted, trust))]
+        if run["run"] in kept:
+            name = policy_name(run["run"])
+            file = read_policy(folder.read(name), f"{folder.url}/{name}")
+            warnings += [file.warning] if file.warning else []
+            steps = steps_to_exit(file.policy(trusted, trust))
+        else:
+            steps = earlier[run["run"]]
+        rows += [labels | row for row in steps]
     folder.write(STARTS_TABLE, parquet_with_checksum(pa.Table.from_pylist(rows, SCHEMA), {}))
-    return len(measured), warnings
+    return sum(run["run"] in kept for run in wanted), warnings
+
+
+def _earlier_rows(folder: Folder) -> dict[str, list[dict[str, Any]]]:
+    """Return the steps in the table that is there by run: nothing where it is missing or damaged."""
+    found: dict[str, list[dict[str, Any]]] = {}
+    try:
+        content = read_table(folder, STARTS_TABLE).content
+    except (FileNotFoundError, DamagedTable):
+        return found
+    runs = content["run"].to_pylist()
+    for run, row in zip(runs, content.select(["row", "col", "steps"]).to_pylist(), strict=True):
+        found.setdefault(run, []).append(row)
+    return found
 
 
 def _best(usable: list[dict[str, Any]], runs: int) -> list[dict[str, Any]]:

@@ -80,6 +80,25 @@ def test_test_runs_are_measured_too_but_are_not_among_the_best(tmp_path: Path) -
     assert measured == {runs.loc[2, "run"], runs.loc[1, "run"]}
 
 
+def test_runs_whose_policies_are_gone_keep_their_rows(tmp_path: Path) -> None:
+    """Tables are published without policies; a sweep that goes on from them must not forget what was measured."""
+    tiny = ["--map", "two_rooms", "--room-size", "3", "--iterations", "2", "--seeds", "3"]
+    tiny += ["--set", "steps_per_iteration=60", "--set", "warm_up=10", "--out", str(tmp_path)]
+    CliRunner().invoke(train, tiny, catch_exceptions=False)
+    CliRunner().invoke(starts, [str(tmp_path), "--runs", "2"], catch_exceptions=False)
+    before = pd.read_parquet(tmp_path / "starts.parquet")
+    runs = pd.read_parquet(tmp_path / "runs.parquet")
+    third = (set(runs["run"]) - set(before["run"])).pop()
+    for path in (tmp_path / "policies").iterdir():
+        if path.stem != third:
+            path.unlink()
+    result = CliRunner().invoke(starts, [str(tmp_path)], catch_exceptions=False)
+    assert result.output.startswith("1 policies measured")
+    after = pd.read_parquet(tmp_path / "starts.parquet")
+    assert set(after["run"]) == set(runs["run"])
+    pd.testing.assert_frame_equal(after[after["run"] != third].reset_index(drop=True), before)
+
+
 def test_where_it_cannot_be_measured_it_says_so(tmp_path: Path) -> None:
     with pytest.raises(UserError, match="without ghosts"):
         steps_to_exit(a_policy(GridWorldConfig(map="two_rooms", room_size=3, ghosts=1)))
