@@ -25,6 +25,7 @@ from summary_tables import (
 )
 from sweep_tables import (
     acting_table,
+    confirmed_table,
     discounts_table,
     looks_table,
     losses_table,
@@ -37,7 +38,7 @@ from sweep_tables import (
 import analysis
 
 PAGES = (HERE.parent / "results.md", HERE.parent / "deviations.md", HERE / "sb3.md")
-FIGURES = ("curves", "violins", "starts", "acting", "rooms", "response", "sensitivity")
+FIGURES = ("curves", "violins", "starts", "acting", "rooms", "response", "sensitivity", "confirmed")
 
 
 def draw_figures() -> None:
@@ -54,6 +55,8 @@ def applies(folder: Path, figure: str) -> bool:
     """Return whether a sweep has this figure on the page."""
     if figure == "starts":
         return (folder / "starts.parquet").exists()
+    if figure == "confirmed":
+        return (folder / "confirm.json").exists()
     if figure == "sensitivity":
         return folder.name == SB3
     return figure not in ("acting", "rooms") or folder.name == figure
@@ -66,6 +69,7 @@ TABLES: dict[str, Callable[[], list[str]]] = {
     "correlations": correlations_table,
     "starts": starts_table,
     "looks": looks_table,
+    "confirmed": confirmed_table,
     "discounts": discounts_table,
     "losses": partial(losses_table, "main", "main-discount-0.99", "quiet_bonus"),
     "runaway losses": partial(losses_table, "main-discount-0.99", "runaway"),

@@ -34,6 +34,17 @@ def studies() -> list[str]:
     return [place for place in sweeps() if not Path(place).name.startswith(("pilot", SB3))]
 
 
+def runs_of(place: str) -> pd.DataFrame:
+    """Return the tuning runs of a sweep; test runs have tables of their own."""
+    return analysis.load(HERE / place).tuned
+
+
+def curves_of(place: str) -> pd.DataFrame:
+    """Return the curves of a sweep's tuning runs, with every column."""
+    tables = analysis.load(HERE / place)
+    return tables.curves[tables.curves["run"].isin(tables.tuned["run"])]
+
+
 def claims_table() -> list[str]:
     """List the claims as measured, and then those about experiments that have no sweep here."""
     found = check_claims([analysis.load(path) for path in studies()])
@@ -94,11 +105,17 @@ def correlations_table() -> list[str]:
 def starts_table() -> list[str]:
     """List, by sweep and method, the share of starts from which the best policies arrive, in each room."""
     rows = [row for place in ("main", "hard") for row in starts_rows(place)]
-    return markdown_table(["sweep", "arrives from", "everywhere", *ROOMS, "policies that always arrive"], rows)
+    return markdown_table(["policies of", "arrive from", "everywhere", *ROOMS, "policies that always arrive"], rows)
 
 
 def starts_rows(place: str) -> list[list[str]]:
     starts = pd.read_parquet(HERE / place / "starts.parquet")
+    is_test = ~starts["run"].isin(runs_of(place)["run"])
+    parts = ((f"{place}, best runs", starts[~is_test]), (f"{place}, test runs", starts[is_test]))
+    return [row for name, of in parts if len(of) for row in starts_rows_of(name, of)]
+
+
+def starts_rows_of(name: str, starts: pd.DataFrame) -> list[list[str]]:
     middle = (starts["row"].min() + starts["row"].max()) / 2
     upper, left = starts["row"] < middle, starts["col"] < middle
     rooms = (upper & left, upper & ~left, ~upper & left, ~upper & ~left)
@@ -108,7 +125,7 @@ def starts_rows(place: str) -> list[list[str]]:
         arrives = starts["steps"].notna()
         everywhere = arrives[mine].groupby(starts["run"]).all()
         shares = [f"{arrives[mine & where].mean():.0%}" for where in (mine, *rooms)]
-        rows.append([place, display_name(method), *shares, f"{everywhere.sum()} of {len(everywhere)}"])
+        rows.append([name, display_name(method), *shares, f"{everywhere.sum()} of {len(everywhere)}"])
     return rows
 
 
@@ -120,7 +137,7 @@ def late_table() -> list[str]:
             continue
         spec = YAML(typ="safe").load((HERE / place / "spec.yaml").read_text())
         last = int(spec["training"]["iterations"] * 3 / 4)
-        curves = pd.read_parquet(HERE / place / "curves.parquet")
+        curves = curves_of(place)
         for world, settings in spec["worlds"].items():
             limit = settings["time_limit"] or 100 * settings["room_size"]
             for method in METHODS:
@@ -144,7 +161,7 @@ def lengths_table() -> list[str]:
         ("ghost", "ghost"),
         ("textured", "textured"),
     ):
-        curves = pd.read_parquet(HERE / place / "curves.parquet")
+        curves = curves_of(place)
         curves = curves[curves["world"] == world]
         for iterations in (200, 300, 400, 800):
             if iterations <= curves["iteration"].max():

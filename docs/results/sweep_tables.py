@@ -4,12 +4,13 @@ from dataclasses import replace
 
 import numpy as np
 import pandas as pd
-from summary_tables import CURVES, HERE, METHODS
+from summary_tables import CURVES, HERE, METHODS, curves_of, runs_of
 
 import analysis
 from analysis.estimates import Estimate
 from analysis.labels import display_name
 from analysis.measures import iqr
+from analysis.selection import confirmed
 from analysis.statistics import probability_to_beat
 from analysis.study.claims_table import markdown_table
 from analysis.study.evidence import difference, mean_of, superiority
@@ -59,6 +60,24 @@ def of_draws(tables: Tables, first: int, end: int) -> Tables:
     return replace(tables, runs=tables.runs[here].reset_index(drop=True), matrices=matrices)
 
 
+def confirmed_table() -> list[str]:
+    """List, by method, the draws of `main` that were trained again with test seeds, and how much of each was luck."""
+    tables = analysis.load(HERE / "main")
+    rows = []
+    for one in confirmed(tables):
+        runs = tables.tested[tables.tested["method"] == one.method]
+        for draw in one.draws:
+            mine = runs[runs["draw"] == draw.draw]
+            peaks = np.nanmax(tables.matrices["normalised_return"][mine.index], axis=1)
+            spread = f"{draw.scores.min():.2f} to {draw.scores.max():.2f}"
+            seeds = [spread, f"{(peaks >= 1 - 1e-9).sum()} of {len(peaks)}"]
+            numbers = [f"{draw.tuned:.3f}", in_brackets(draw.confirmed), in_brackets(draw.bias)]
+            rows.append([display_name(one.method), str(draw.draw), *numbers, *seeds])
+        rows.append([display_name(one.method), f"all {len(one.draws)}", "", "", in_brackets(one.bias), "", ""])
+    head = ["method", "draw", "tuned score", "confirmed score", "luck: the difference", "test seeds from worst to best"]
+    return markdown_table([*head, "ever at the ideal return"], rows)
+
+
 DISCOUNTS = {
     "main": "0.97",
     "main-discount-0.99": "0.99",
@@ -70,7 +89,7 @@ DISCOUNTS = {
 def discounts_table() -> list[str]:
     """Compare the methods at each discount by the draws that all three settings have."""
     places = ("main", "main-discount-0.99", "quiet_bonus")
-    runs = {place: pd.read_parquet(HERE / place / "runs.parquet") for place in places}
+    runs = {place: runs_of(place) for place in places}
     scores = {place: of.pivot(index="draw", columns="method", values="normalised_auc") for place, of in runs.items()}
     scores["quiet_bonus"] = scores["main-discount-0.99"].assign(mulex=scores["quiet_bonus"]["mulex"])
     shared = min(of["mulex"].count() for of in scores.values())
@@ -92,8 +111,7 @@ def losses_table(*places: str) -> list[str]:
     """Compare the draws that all sweeps have, after 600 iterations: what policies earn and how large losses are."""
     parts = []
     for place in places:
-        curves = pd.read_parquet(HERE / place / "curves.parquet")
-        runs = pd.read_parquet(HERE / place / "runs.parquet").set_index("run")
+        curves, runs = curves_of(place), runs_of(place).set_index("run")
         of_run = {"setting": DISCOUNTS[place], "score": curves["run"].map(runs["normalised_auc"])}
         parts.append(curves.assign(**of_run, endless=curves["eval_episode_length"] >= 500))
     shared = min(part["draw"].max() for part in parts)
@@ -118,10 +136,10 @@ def losses_table(*places: str) -> list[str]:
 
 def acting_table() -> list[str]:
     """List what each head's greedy policy earns by the first head's share of acting, mean over iterations and runs."""
-    curves = pd.read_parquet(HERE / "acting" / "curves.parquet")
+    curves = curves_of("acting")
     heads = ["eval_return_first", "eval_return_second"]
     by_run = curves.groupby("run")[heads].mean()
-    by_run["p_1"] = pd.read_parquet(HERE / "acting" / "runs.parquet").set_index("run")["p_1"]
+    by_run["p_1"] = runs_of("acting").set_index("run")["p_1"]
     rows = []
     for share, runs in by_run.groupby("p_1"):
         gap = (runs[heads[0]] - runs[heads[1]]).abs().max()
@@ -132,9 +150,8 @@ def acting_table() -> list[str]:
 def tandem_gaps() -> pd.DataFrame:
     """Return the runs of `tandem`, in all of which the second head acts alone: the mean return over training of each
     head's greedy policy, and how much more the head that acts has."""
-    curves = pd.read_parquet(HERE / "tandem" / "curves.parquet")
-    returns = curves.groupby("run")[["eval_return_first", "eval_return_second"]].mean()
-    runs = pd.read_parquet(HERE / "tandem" / "runs.parquet").set_index("run").join(returns)
+    returns = curves_of("tandem").groupby("run")[["eval_return_first", "eval_return_second"]].mean()
+    runs = runs_of("tandem").set_index("run").join(returns)
     return runs.assign(gap=runs["eval_return_second"] - runs["eval_return_first"])
 
 
@@ -168,9 +185,9 @@ def tandem_effects_table() -> list[str]:
 def rainbow_table() -> list[str]:
     """Compare, by method, the draws that both sweeps have: their scores without and with Rainbow, what they gain by it,
     and how the greedy episodes of the median draw look in the end."""
-    runs = [pd.read_parquet(HERE / name / "runs.parquet") for name in ("main", "rainbow")]
-    both = runs[0].merge(runs[1], on=["method", "draw", "seed", "learning_rate"], suffixes=("_dqn", ""))
-    curves = pd.read_parquet(HERE / "rainbow" / "curves.parquet")
+    same = ["method", "draw", "seed", "learning_rate"]
+    both = runs_of("main").merge(runs_of("rainbow"), on=same, suffixes=("_dqn", ""))
+    curves = curves_of("rainbow")
     late = curves[curves["iteration"] > 600].groupby("run")[["eval_return", "eval_episode_length"]].mean()
     rows = []
     for method in METHODS:
@@ -188,8 +205,7 @@ def rainbow_table() -> list[str]:
 
 def rooms_table() -> list[str]:
     """List MuleX's runs in each room: their scores, and their returns and losses after 300 iterations."""
-    runs = pd.read_parquet(HERE / "rooms" / "runs.parquet").set_index("run")
-    curves = pd.read_parquet(HERE / "rooms" / "curves.parquet")
+    runs, curves = runs_of("rooms").set_index("run"), curves_of("rooms")
     late = curves[curves["iteration"] > 300].groupby("run")[CURVES].mean()
     rows = []
     for run, row in runs[runs["method"] == "mulex"].sort_values(["world", "draw"]).iterrows():
