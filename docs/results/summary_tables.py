@@ -104,7 +104,7 @@ def correlations_table() -> list[str]:
 
 def starts_table() -> list[str]:
     """List, by sweep and method, the share of starts from which the best policies arrive, in each room."""
-    rows = [row for place in ("main", "hard") for row in starts_rows(place)]
+    rows = [row for place in ("main", "hard", "rainbow") for row in starts_rows(place)]
     return markdown_table(["policies of", "arrive from", "everywhere", *ROOMS, "policies that always arrive"], rows)
 
 
