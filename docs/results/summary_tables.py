@@ -132,7 +132,7 @@ def starts_rows_of(name: str, starts: pd.DataFrame) -> list[list[str]]:
 def late_table() -> list[str]:
     """List what methods earn in the last quarter of the runs that end early, greedily and while training."""
     rows = []
-    for place in ("rooms", "ghost", "textured"):
+    for place in ("rooms", "ghost"):
         if not (HERE / place / "curves.parquet").exists():
             continue
         spec = YAML(typ="safe").load((HERE / place / "spec.yaml").read_text())
