@@ -17,9 +17,8 @@ def claims(paths: Sequence[str], markdown: bool, as_json: bool) -> None:
     A sweep called main-something is judged as main is. A claim is reproduced if the intervals of all its numbers are
     on its side, not reproduced if one is on the other side, and otherwise there are not enough runs to tell; then the
     number of draws is given that would be expected to decide it with power 0.8: simulated as by mulex plan where that
-    is possible, otherwise by the square-root rule. Where runs
-    are shorter than the paper's 800 iterations the verdict says so, and numbers that longer training could reverse do
-    not count.
+    is possible, binomial for shares of draws, otherwise by the square-root rule. Where runs are shorter than the
+    paper's 800 iterations the verdict says so, and numbers that longer training could reverse do not count.
     """
     import analysis
     from analysis.study.claims import check_claims

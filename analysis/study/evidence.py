@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 import numpy as np
 import pandas as pd
-from scipy.stats import norm, t
+from scipy.stats import binom, norm, t
 
 from analysis.bootstrap import LEVEL, REPLICATES, generator, resample, take
 from analysis.estimates import Estimate
@@ -23,7 +23,8 @@ FEWEST = 5
 
 POWER = 0.8
 """The probability with which the expected number of draws should decide a claim."""
-SIMULATED, BY_RULE = "simulated", "square-root rule"
+SIMULATED, BINOMIAL, BY_RULE = "simulated", "binomial", "square-root rule"
+MOST_DRAWS = 10_000
 RISE, FALL, TURN = "rise", "fall", "turn"
 REPRODUCED, NOT_REPRODUCED, TOO_FEW = "reproduced", "not reproduced", "not enough runs"
 
@@ -51,6 +52,8 @@ class Evidence:
     may_yet: str = ""
     pilot: "Pilot | None" = None
     """Where `mulex plan` can simulate this number: what it is simulated from."""
+    is_share: bool = False
+    """Whether it is a share of draws, with Wilson's interval."""
 
     @property
     def verdict(self) -> str:
@@ -67,8 +70,9 @@ class Evidence:
     def need(self) -> Need | None:
         """The draws with which this number would be expected to decide, None if that cannot be said.
 
-        It is the number for a power of 80 %, simulated as `mulex plan` does where it can simulate the number. Otherwise
-        the number itself stays as it is, and its interval shrinks with the square root of the draws. More draws do not
+        It is the number for a power of 80 %, simulated as `mulex plan` does where it can simulate the number, and
+        binomial for a share. Otherwise, and above 10,000 draws, the number itself stays as it is, and its interval
+        shrinks with the square root of the draws. More draws do not
         help a number that longer training may move across its boundary.
         """
         low, high, lead = self.estimate.low, self.estimate.high, abs(self.estimate.value - self.boundary)
@@ -78,9 +82,21 @@ class Evidence:
         simulated = self.pilot.draws_needed(self.estimate.value > self.boundary) if self.pilot else None
         if simulated is not None:
             return Need(max(simulated, least), SIMULATED)
+        if self.is_share and (counted := self._draws_of_a_share(least)):
+            return Need(counted, BINOMIAL)
         error = (high - low) / (2 * float(t.ppf((1 + LEVEL) / 2, self.draws - 1)))
         reach = float(norm.ppf((1 + LEVEL) / 2) + norm.ppf(POWER))
         return Need(max(math.ceil(self.draws * (reach * error / lead) ** 2), least), BY_RULE)
+
+    def _draws_of_a_share(self, least: int) -> int | None:
+        """Return the draws with which Wilson's interval is beyond the boundary with a power of 80 %."""
+        share, is_above = self.estimate.value, self.estimate.value > self.boundary
+        for n in range(least, MOST_DRAWS + 1):
+            low, high = wilson(np.arange(n + 1) / n, n)
+            decides = low > self.boundary if is_above else high < self.boundary
+            if decides.any() and binom.pmf(np.flatnonzero(decides), n, share).sum() >= POWER:
+                return n
+        return None
 
     @property
     def draws_needed(self) -> int | None:
@@ -175,15 +191,17 @@ def share_of_runs(what: str, holds: np.ndarray, draws: np.ndarray, boundary: flo
     """
     shares = draw_means(draws, holds.astype(float))
     share = float(shares.mean())
-    return Evidence(what, Estimate(share, *wilson(share, len(shares))), boundary, draws=len(shares), may_yet=may_yet)
+    low, high = wilson(np.array([share]), len(shares))
+    found = Estimate(share, float(low[0]), float(high[0]))
+    return Evidence(what, found, boundary, draws=len(shares), may_yet=may_yet, is_share=True)
 
 
-def wilson(share: float, n: int) -> tuple[float, float]:
-    """Return Wilson's interval for a share of n; the share need not be a whole number of them."""
+def wilson(shares: np.ndarray, n: int) -> tuple[np.ndarray, np.ndarray]:
+    """Return Wilson's intervals for shares of n; a share need not be a whole number of them."""
     z = float(norm.ppf((1 + LEVEL) / 2))
-    centre, reach = 2 * n * share + z**2, z * math.sqrt(4 * n * share * (1 - share) + z**2)
+    centre, reach = 2 * n * shares + z**2, z * np.sqrt(4 * n * shares * (1 - shares) + z**2)
     low, high = ((centre + side) / (2 * (n + z**2)) for side in (-reach, reach))
-    return low if share > 0 else 0.0, high if share < 1 else 1.0
+    return np.where(shares > 0, low, 0.0), np.where(shares < 1, high, 1.0)
 
 
 def mean_of(

@@ -25,6 +25,7 @@ from analysis.study.evidence import (
     judge,
     mean_of,
     share_of_runs,
+    wilson,
 )
 from analysis.study.samples import ITERATIONS, NEARLY
 from analysis.study.speed import speed_by_share, speed_of_the_best
@@ -454,6 +455,15 @@ class TestDrawsNeeded:
         assert found.need == (max(planned, 13), "simulated")
         assert found.plain()["needed_by"] == "simulated"
         assert claim_rows([found])[0][-1].endswith("draws would be expected to decide it (simulated)")
+
+    def test_a_share_is_counted(self):
+        """Wilson's interval of n draws that all succeed begins at n / (n + 3.84), which is above 0.8 from 16 on."""
+        everything = share_of_runs("x", np.ones(8, dtype=bool), np.arange(8), 0.8)
+        assert everything.need == (16, "binomial")
+        holds = np.arange(20) < 12
+        need = share_of_runs("x", holds, np.arange(20), 0.5).need.draws
+        counts = np.random.default_rng(0).binomial(need, 0.6, 20_000) / need
+        assert 0.79 < np.mean(wilson(counts, need)[0] > 0.5) < 0.83
 
     def test_a_probability_goes_by_the_rule(self):
         one = Evidence("x", Estimate(0.6, 0.4, 0.8), 0.5, draws=12)
