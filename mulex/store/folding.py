@@ -72,16 +72,15 @@ def take_out(store: RunStore, names: Collection[str], check: Callable[[], None] 
 
     A new segment takes the place of each old one. It says so in its index, so the old one does not count from then on.
     """
-    by_segment: dict[str, set[str]] = {}
-    for name in names:
-        if store.is_folded(name):
-            by_segment.setdefault(store.segment_of(name), set()).add(name)
+    wanted = {name for name in names if store.is_folded(name)}
+    held = {segment: wanted & {entry.name for entry in index.entries} for segment, index in store.indexes.items()}
+    by_segment = {segment: out for segment, out in held.items() if out}  # older copies too, or they would count again
     for segment, out in by_segment.items():
         check()
         index = store.indexes[segment]
         contents = store.contents([entry.name for entry in index.entries if store.segment_of(entry.name) == segment])
         store.folder.write_many({damaged_name(name): contents.pop(name) for name in out if name in contents})
-        write_segment(store, contents, [segment])
+        write_segment(store, contents, [segment, *index.replaces])  # a killed process may have left those in place
         store.folder.remove_many([index_name(segment), segment])
         store.refresh()
 

@@ -213,6 +213,18 @@ ACTIONS = st.lists(
 @settings(deadline=None, max_examples=60)
 @given(ACTIONS)
 @example([("add", "a", "done"), ("fold", 1, 3, False), ("take_out", "a", 4, False)])
+@example(
+    [
+        *[("add", run, "done") for run in "ab"],
+        *[("fold", 1, 4, False), ("take_out", "a", 2, True), ("take_out", "b", 2, True)],
+    ]
+)
+@example(
+    [
+        *[("add", run, "done") for run in "ab"],
+        *[("fold", 1, 4, False), ("take_out", "a", 2, False), ("take_out", "b", 5, False)],
+    ]
+)
 def test_any_history_of_adding_folding_and_dying_keeps_exactly_the_runs(actions: list[tuple]) -> None:  # type: ignore[type-arg]
     folder = Mortal(f"memory://{uuid.uuid4().hex}")
     expected: dict[str, str] = {}
