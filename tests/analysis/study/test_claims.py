@@ -233,6 +233,16 @@ class TestOthers:
             == NOT_REPRODUCED
         )
 
+    def test_the_rooms_that_main_has_too_are_those_with_more_draws(self, tmp_path):
+        large = {"epsilon_greedy": 0.1, "additive": 0.4, "mulex": 0.7}
+        says = "Over ε-greedy, MuleX's median improves as rooms grow"
+        rooms = flat_sweep(tmp_path, "rooms", three() | three(large, "w10"))
+        assert verdicts(rooms)[says] == REPRODUCED
+        main = three(large | {"mulex": 0.9}, draws=20)
+        assert verdicts(rooms, flat_sweep(tmp_path / "more", "main", main))[says] == NOT_REPRODUCED
+        fewer = three(large | {"mulex": 0.9}, draws=8)
+        assert verdicts(rooms, flat_sweep(tmp_path / "fewer", "main", fewer))[says] == REPRODUCED
+
     def test_rooms_where_epsilon_greedy_earns_nothing(self, tmp_path):
         nothing = {("w10", "epsilon_greedy"): np.zeros((12, 1))}
         place = flat_sweep(tmp_path, "rooms", three() | three(world="w10") | nothing)
