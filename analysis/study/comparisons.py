@@ -37,8 +37,9 @@ def _by_room(tables: Tables, sweeps: Sweeps) -> list[tuple[str, dict[str, Sample
     comparison count, because they say more.
     """
     found: dict[str, dict[str, Sample]] = {}
-    for source in (tables, main_comparison(tables, sweeps)):
-        for world in room_worlds(source) if source else ():
+    main = main_comparison(tables, sweeps)
+    for source in (tables, main) if main else (tables,):
+        for world in room_worlds(source):
             samples = samples_of(source, world)
             if not set(THREE) - samples.keys() and _draws(samples) > _draws(found.get(world, {})):
                 found[world] = samples
