@@ -39,7 +39,6 @@ from tests.support.agents import (
     rule_case,
     train,
 )
-from tests.support.slow import SLOW
 
 pytestmark = pytest.mark.skipif(native_engine.native is None, reason="the native engine is not built here")
 
@@ -156,22 +155,26 @@ def test_continuing_after_any_iteration_is_exact(method, flavour, cut):
     assert_same_arrays(second.save(), whole.save())
 
 
-@SLOW
 def test_what_the_tables_of_patches_held_before_decides_nothing():
-    """Pictures so large that the tables become full: at other times after an interruption, or beside another member."""
+    """Tables so small that they become full: at other times after an interruption, or beside another member."""
     training = {"steps_per_iteration": 200, "warm_up": 200, "update_every": 2, "replay_size": 2000, "batch_size": 16}
-    runs = Case("mulex", GridWorldConfig(room_size=20, textured=True), training=training).members(2)
-    whole, rows = train(runs, 5, NativeEngine)
-    first, _ = train(runs, 3, NativeEngine)
-    second = NativeEngine(runs)
+    runs = Case("mulex", GridWorldConfig(room_size=10), training=training).members(2)
+    small = partial(NativeEngine, most_patches=40_000)
+    whole, rows = train(runs, 5, small)
+    first, _ = train(runs, 3, small)
+    second = small(runs)
     second.load(first.save())
     assert more(second, 2) == rows[3:]
     assert_same_arrays(second.save(), whole.save())
-    alone, _ = train(runs[1:], 5, NativeEngine)
+    alone, _ = train(runs[1:], 5, small)
     assert_same_arrays(member_state(alone, 0), member_state(whole, 1))
     fills = [engine.trainer.work["patch_tables_full"] for engine in (whole, second, alone)]
     assert fills[0] > 0
     assert len(set(fills)) == 3
+    large, large_rows = train(runs, 5, NativeEngine)
+    assert large.trainer.work["patch_tables_full"] == 0
+    assert large_rows == rows
+    assert_same_arrays(large.save(), whole.save())
 
 
 @pytest.mark.parametrize("flavour", FLAVOURS)

@@ -162,22 +162,23 @@ inline void fetch(const void* from) {
 
 constexpr int64_t padded(int64_t n) { return (n + kLanes - 1) / kLanes * kLanes; }
 
-// Memory for a number of values, initially zero, aligned to a cache line.
+// Memory for a number of values, initially zero, aligned to a cache line. A large array takes memory from the system only
+// where it is written.
 template <class T>
 class Array {
 public:
     Array() = default;
     explicit Array(int64_t count) { resize(count); }
-    ~Array() { std::free(data_); }
+    ~Array() { std::free(memory_); }
     Array(const Array&) = delete;
     Array& operator=(const Array&) = delete;
 
     void resize(int64_t count) {
-        std::free(data_);
+        std::free(memory_);
         const size_t bytes = (static_cast<size_t>(count) * sizeof(T) + 63) / 64 * 64 + 64;
-        data_ = static_cast<T*>(std::aligned_alloc(64, bytes));
-        if (!data_) throw std::bad_alloc();
-        std::memset(static_cast<void*>(data_), 0, bytes);
+        memory_ = std::calloc(1, bytes + 64);
+        if (!memory_) throw std::bad_alloc();
+        data_ = reinterpret_cast<T*>((reinterpret_cast<uintptr_t>(memory_) + 63) / 64 * 64);
         count_ = count;
     }
     T& operator[](int64_t i) { return data_[i]; }
@@ -188,6 +189,7 @@ public:
     void clear() { std::memset(static_cast<void*>(data_), 0, static_cast<size_t>(count_) * sizeof(T)); }
 
 private:
+    void* memory_ = nullptr;
     T* data_ = nullptr;
     int64_t count_ = 0;
 };

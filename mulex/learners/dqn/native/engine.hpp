@@ -100,6 +100,7 @@ struct Settings {
     int32_t batch_size, update_every, target_period, quiet_steps, replay_size;  // no update in the first quiet_steps
     int32_t huber, bootstrap_at_limit, bonus_of_entered, bonus_at_replay, adam;
     int32_t evaluation_steps, savings;
+    int32_t most_patches;  // patch ids that are kept, over all stacks and positions
     float discount, reward_clip;  // infinite: no clipping
     float decay, epsilon;               // RMSProp's
     double first_decay, second_decay;  // Adam's

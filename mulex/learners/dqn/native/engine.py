@@ -34,6 +34,9 @@ except ImportError:  # built without a compiler
 
 MOST_CHANNELS = 32
 LARGEST_BUFFER = 2**31 - 1  # floats; offsets inside buffers are 32-bit numbers
+MOST_PATCHES = 1 << 25
+"""Ids of patches that are kept. Nearly all that a run of 800 iterations meets in rooms of size 10 fit; where an agent
+often acts at random, a tenth of them would fill up every few updates."""
 # The bits of Savings in engine.hpp.
 REMEMBER_VALUES, REMEMBER_TARGETS, EQUAL_STACKS_ONCE, EQUAL_PATCHES_ONCE, NONZERO_ONLY = 1, 2, 4, 8, 16
 ALL_SAVINGS = REMEMBER_VALUES | REMEMBER_TARGETS | EQUAL_STACKS_ONCE | EQUAL_PATCHES_ONCE | NONZERO_ONLY
@@ -82,7 +85,13 @@ class NativeEngine(PackEngine):
 
     name = "native"
 
-    def __init__(self, runs: list[RunConfig], instructions: str | None = None, savings: int = ALL_SAVINGS) -> None:
+    def __init__(
+        self,
+        runs: list[RunConfig],
+        instructions: str | None = None,
+        savings: int = ALL_SAVINGS,
+        most_patches: int = MOST_PATCHES,
+    ) -> None:
         super().__init__(runs)
         assert isinstance(self.worlds, GridWorlds)
         self.shape = network_shape(self.run, self.worlds, self.stack)
@@ -94,7 +103,7 @@ class NativeEngine(PackEngine):
         self.target[:] = self.parameters
         self.mean_square[:] = 0 if self.adam else 1
         self._world = _world_tables(self.worlds.world, self.run.training.input_scale)
-        self._settings = self._make_settings(savings)
+        self._settings = self._make_settings(savings, most_patches)
         self.instructions = instructions or instruction_sets()[0]
         limits = self._value_limits()
         trainers = {limit: self._make_trainer(limit) for limit in set(limits)}
@@ -116,7 +125,7 @@ class NativeEngine(PackEngine):
         settings = self._settings | {"value_limits": np.array(limits, dtype=np.float32)}
         return native.Trainer(settings, self._world, self.instructions)
 
-    def _make_settings(self, savings: int) -> dict[str, Any]:
+    def _make_settings(self, savings: int, most_patches: int) -> dict[str, Any]:
         training, clip = self.run.training, self.run.training.reward_clip
         return {
             "layers": self._layers(),
@@ -141,6 +150,7 @@ class NativeEngine(PackEngine):
             "adam": self.adam,
             "evaluation_steps": self.run.evaluation_steps,
             "savings": savings,
+            "most_patches": most_patches,
             "discount": self.run.discount,
             "reward_clip": np.inf if clip is None else clip,
             "rmsprop_decay": training.rmsprop_decay,

@@ -104,6 +104,7 @@ Settings settings_of(const py::dict& d) {
     s.adam = number<int32_t>(d, "adam");
     s.evaluation_steps = number<int32_t>(d, "evaluation_steps");
     s.savings = number<int32_t>(d, "savings");
+    s.most_patches = number<int32_t>(d, "most_patches");
     s.discount = number<float>(d, "discount");
     s.reward_clip = number<float>(d, "reward_clip");
     s.decay = number<float>(d, "rmsprop_decay");

@@ -21,11 +21,11 @@ public:
         from_[0] = 0;
         for (int64_t l = 0; l < layers_.count; ++l)
             from_[l + 1] = from_[l] + static_cast<int64_t>(layers_[l].out_rows) * layers_[l].out_cols;
-        int64_t most = kMostPatches / from_[layers_.count];
-        most = most > 16384 ? 16384 : most;
+        int64_t most = s.most_patches / from_[layers_.count];
+        most = most > kMostStacks ? kMostStacks : most;
         stacks_.shape(numbers_, most);
         known_.resize(most * from_[layers_.count]);
-        most = kMostPatches / from_[1];
+        most = s.most_patches / from_[1];
         most = most > s.world.states ? s.world.states : most;
         states_.shape(1, most);
         windows_of_.resize(most * from_[1]);
@@ -48,7 +48,7 @@ public:
     Patches(const Patches&) = delete;
     Patches& operator=(const Patches&) = delete;
 
-    static constexpr int64_t kMostNodes = 1 << 17;  // per layer
+    static constexpr int64_t kMostNodes = 1 << 19;  // per layer
 
     // The index of the first id of a layer in the result of `of`.
     int64_t begin(int64_t layer) const { return from_[layer]; }
@@ -83,7 +83,7 @@ public:
     }
 
 private:
-    static constexpr int64_t kMostPatches = 1 << 21;
+    static constexpr int64_t kMostStacks = 1 << 18;
     static constexpr int64_t kMostWindows = 1 << 14;
 
     int64_t area(int64_t l) const { return static_cast<int64_t>(layers_[l].kernel) * layers_[l].kernel; }
