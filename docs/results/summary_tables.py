@@ -129,25 +129,21 @@ def starts_rows_of(name: str, starts: pd.DataFrame) -> list[list[str]]:
     return rows
 
 
-def late_table() -> list[str]:
-    """List what methods earn in the last quarter of the runs that end early, greedily and while training."""
+def late_table(place: str) -> list[str]:
+    """List what methods earn in the last quarter of a sweep's runs, greedily and while training."""
+    spec = YAML(typ="safe").load((HERE / place / "spec.yaml").read_text())
+    last = int(spec["training"]["iterations"] * 3 / 4)
+    curves = curves_of(place)
+    late = curves[curves["iteration"] > last]
     rows = []
-    for place in ("rooms", "ghost"):
-        if not (HERE / place / "curves.parquet").exists():
-            continue
-        spec = YAML(typ="safe").load((HERE / place / "spec.yaml").read_text())
-        last = int(spec["training"]["iterations"] * 3 / 4)
-        curves = curves_of(place)
-        for world, settings in spec["worlds"].items():
-            limit = settings["time_limit"] or 100 * settings["room_size"]
-            for method in METHODS:
-                mine = curves[(curves["world"] == world) & (curves["method"] == method) & (curves["iteration"] > last)]
-                returns = [f"{mine[name].mean():.2f}" for name in CURVES[:2]]
-                endless = f"{(mine['eval_episode_length'] >= limit).mean():.0%}"
-                rows.append(
-                    [place, world, display_name(method), str(mine["run"].nunique()), str(last), *returns, endless]
-                )
-    head = ["sweep", "world", "method", "runs", "after iteration", "greedy return", "return while training"]
+    for world, settings in spec["worlds"].items():
+        limit = settings["time_limit"] or 100 * settings["room_size"]
+        for method in METHODS:
+            mine = late[(late["world"] == world) & (late["method"] == method)]
+            returns = [f"{mine[name].mean():.2f}" for name in CURVES[:2]]
+            endless = f"{(mine['eval_episode_length'] >= limit).mean():.0%}"
+            rows.append([world, display_name(method), str(mine["run"].nunique()), *returns, endless])
+    head = ["world", "method", "runs", f"greedy return after iteration {last}", "return while training"]
     return markdown_table([*head, "greedy episodes that never end"], rows)
 
 

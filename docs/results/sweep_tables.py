@@ -204,9 +204,9 @@ def rainbow_table() -> list[str]:
 
 
 def rooms_table() -> list[str]:
-    """List MuleX's runs in each room: their scores, and their returns and losses after 300 iterations."""
+    """List MuleX's runs in each room: their scores, and their returns and losses after 600 iterations."""
     runs, curves = runs_of("rooms").set_index("run"), curves_of("rooms")
-    late = curves[curves["iteration"] > 300].groupby("run")[CURVES].mean()
+    late = curves[curves["iteration"] > 600].groupby("run")[CURVES].mean()
     rows = []
     for run, row in runs[runs["method"] == "mulex"].sort_values(["world", "draw"]).iterrows():
         returns = [f"{late.loc[run, name]:.2f}" for name in CURVES[:2]]
