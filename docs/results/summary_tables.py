@@ -45,6 +45,12 @@ def curves_of(place: str) -> pd.DataFrame:
     return tables.curves[tables.curves["run"].isin(tables.tuned["run"])]
 
 
+def last_quarter_of(place: str) -> pd.DataFrame:
+    """Return the curves of the last quarter of a sweep's iterations."""
+    curves = curves_of(place)
+    return curves[curves["iteration"] > curves["iteration"].max() * 3 / 4]
+
+
 def claims_table() -> list[str]:
     """List the claims as measured, and then those about experiments that have no sweep here."""
     found = check_claims([analysis.load(path) for path in studies()])
@@ -132,9 +138,7 @@ def starts_rows_of(name: str, starts: pd.DataFrame) -> list[list[str]]:
 def late_table(place: str) -> list[str]:
     """List what methods earn in the last quarter of a sweep's runs, greedily and while training."""
     spec = YAML(typ="safe").load((HERE / place / "spec.yaml").read_text())
-    last = int(spec["training"]["iterations"] * 3 / 4)
-    curves = curves_of(place)
-    late = curves[curves["iteration"] > last]
+    late = last_quarter_of(place)
     rows = []
     for world, settings in spec["worlds"].items():
         limit = settings["time_limit"] or 100 * settings["room_size"]
@@ -143,7 +147,13 @@ def late_table(place: str) -> list[str]:
             returns = [f"{mine[name].mean():.2f}" for name in CURVES[:2]]
             endless = f"{(mine['eval_episode_length'] >= limit).mean():.0%}"
             rows.append([world, display_name(method), str(mine["run"].nunique()), *returns, endless])
-    head = ["world", "method", "runs", f"greedy return after iteration {last}", "return while training"]
+    head = [
+        "world",
+        "method",
+        "runs",
+        f"greedy return after iteration {late['iteration'].min() - 1}",
+        "return while training",
+    ]
     return markdown_table([*head, "greedy episodes that never end"], rows)
 
 

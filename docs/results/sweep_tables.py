@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import numpy as np
 import pandas as pd
-from summary_tables import CURVES, HERE, METHODS, curves_of, runs_of
+from summary_tables import CURVES, HERE, METHODS, curves_of, last_quarter_of, runs_of
 
 import analysis
 from analysis.estimates import Estimate
@@ -108,14 +108,14 @@ def discounts_table() -> list[str]:
 
 
 def losses_table(*places: str) -> list[str]:
-    """Compare the draws that all sweeps have, after 600 iterations: what policies earn and how large losses are."""
+    """Compare the draws that all sweeps have, in the last quarter: what policies earn and how large losses are."""
     parts = []
     for place in places:
-        curves, runs = curves_of(place), runs_of(place).set_index("run")
+        curves, runs = last_quarter_of(place), runs_of(place).set_index("run")
         of_run = {"setting": DISCOUNTS[place], "score": curves["run"].map(runs["normalised_auc"])}
         parts.append(curves.assign(**of_run, endless=curves["eval_episode_length"] >= 500))
     shared = min(part["draw"].max() for part in parts)
-    late = pd.concat(part[(part["iteration"] > 600) & (part["draw"] <= shared)] for part in parts)
+    late = pd.concat(part[part["draw"] <= shared] for part in parts)
     columns = ["eval_return", "train_return", "endless", "loss_task", "loss_explore"]
     rows = []
     for method in METHODS:
@@ -187,8 +187,7 @@ def rainbow_table() -> list[str]:
     and how the greedy episodes of the median draw look in the end."""
     same = ["method", "draw", "seed", "learning_rate"]
     both = runs_of("main").merge(runs_of("rainbow"), on=same, suffixes=("_dqn", ""))
-    curves = curves_of("rainbow")
-    late = curves[curves["iteration"] > 600].groupby("run")[["eval_return", "eval_episode_length"]].mean()
+    late = last_quarter_of("rainbow").groupby("run")[["eval_return", "eval_episode_length"]].mean()
     rows = []
     for method in METHODS:
         mine = both[both["method"] == method]
@@ -204,9 +203,9 @@ def rainbow_table() -> list[str]:
 
 
 def rooms_table() -> list[str]:
-    """List MuleX's runs in each room: their scores, and their returns and losses after 600 iterations."""
-    runs, curves = runs_of("rooms").set_index("run"), curves_of("rooms")
-    late = curves[curves["iteration"] > 600].groupby("run")[CURVES].mean()
+    """List MuleX's runs in each room: their scores, and their returns and losses in the last quarter."""
+    runs = runs_of("rooms").set_index("run")
+    late = last_quarter_of("rooms").groupby("run")[CURVES].mean()
     rows = []
     for run, row in runs[runs["method"] == "mulex"].sort_values(["world", "draw"]).iterrows():
         returns = [f"{late.loc[run, name]:.2f}" for name in CURVES[:2]]
