@@ -35,7 +35,7 @@ except ImportError:  # built without a compiler
 MOST_CHANNELS = 32
 LARGEST_BUFFER = 2**31 - 1  # floats; offsets inside buffers are 32-bit numbers
 MOST_PATCHES = 1 << 25
-"""Ids of patches that are kept. Two runs of 800 iterations in rooms of size 10 did not fill them. A sixteenth of them was
+"""Ids of patches that are kept. Two runs of 800 iterations in rooms of size 10 did not fill them. A sixteenth was
 filled about twice an iteration with an epsilon of 0.41."""
 # The bits of Savings in engine.hpp.
 REMEMBER_VALUES, REMEMBER_TARGETS, EQUAL_STACKS_ONCE, EQUAL_PATCHES_ONCE, NONZERO_ONLY = 1, 2, 4, 8, 16
